@@ -262,7 +262,7 @@ class Settings(BaseSettings):
 
     # Papers from the internet
     ONLINE: bool = False
-    """Whether the page and the API of `serve.py` may search OpenAlex, Semantic Scholar and arXiv for papers and
+    """Whether the page and the API of `serve.py` may search OpenAlex, Semantic Scholar, arXiv and Europe PMC for papers and
     download them, as `serve.py --online` allows for one start. `folio fetch` is always allowed to. Not read from the
     checkout's `.env`."""
     CONTACT_EMAIL: Annotated[str, Field(exclude=True, pattern=r"^([A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+)?$")] = ""

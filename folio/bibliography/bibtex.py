@@ -216,6 +216,7 @@ def _describe(kind: str, key: str, fields: Mapping[str, str]) -> Metadata:
         citation_key=one_line(key)[:200],
         tags=_first(fields, "keywords"),
         collections=_first(fields, "groups"),
+        categories=f"{_first(fields, 'primaryclass')} {_first(fields, 'categories')}" if arxiv else "",
         further=_further(kind, fields, named_by, bool(arxiv)),
     )
 

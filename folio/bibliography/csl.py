@@ -109,8 +109,14 @@ def _describe(item: Mapping[str, Any]) -> Metadata:
         url=find_url(_text(item, "URL")),
         citation_key=_key(item),
         tags=_text(item, "keyword"),
+        categories=" ".join(_strings(item.get("categories"))) if arxiv else "",
         further=_further(item),
     )
+
+
+def _strings(values: Any) -> list[str]:
+    listed = values[:50] if isinstance(values, list) else []
+    return [one_line(value)[:100] for value in listed if isinstance(value, str)]
 
 
 def _further(item: Mapping[str, Any]) -> further.Further:

@@ -65,10 +65,13 @@ class Problem:
     happened: str
 
 
-def described(*, pages: str = "", tags: str = "", collections: str = "", **values: Any) -> Metadata:
-    """The metadata of an entry. pages, tags, collections: as written in the entry; values: other fields, by name."""
+def described(
+    *, pages: str = "", tags: str = "", collections: str = "", categories: str = "", **values: Any
+) -> Metadata:
+    """The metadata of an entry. values: fields by name; the others: as written in the entry."""
     values["pages"] = _DASHES.sub("–", pages)
     values |= {"tags": _listed(tags, "[,;]"), "collections": _listed(collections, ",")}
+    values["categories"] = _listed(categories, r"[,;\s]")  # the names of arXiv's have no spaces
     return Metadata(**{name: Field(value, "bibliography", True) for name, value in values.items() if value})
 
 

@@ -46,10 +46,13 @@ _JOURNAL = re.compile(
 )
 _ENTRY = re.compile(r"@([A-Za-z]{1,40})\s*\{[^,{}\s]*,(.*)\}", re.S)
 _OWN_TYPE = ("phdthesis", "mastersthesis", "techreport")
-_ADDED = ("eprint", "archivePrefix", "note", "abstract", "keywords", "file")  # Folio's fields in a publisher's entry
+# Folio's fields in a publisher's entry
+_ADDED = ("eprint", "archivePrefix", "primaryClass", "note", "abstract", "keywords", "categories", "file")
 _PEOPLE = ("person", "zotero", "bibliography")  # origins that outrank the publisher
 _NAMED = ("title", "authors", "year", "venue", "doi", "arxiv", "volume", "issue", "pages", "publisher", "url")
-_EMPTY: Mapping[str, Any] = {"authors": (), "year": None, "tags": (), "collections": (), "further": ()}
+_EMPTY: Mapping[str, Any] = {
+    "authors": (), "year": None, "categories": (), "tags": (), "collections": (), "further": ()
+}  # fmt: skip
 # Where a field was read, in words
 _READ = {
     "page": "from the first page", "pdf metadata": "from the PDF's metadata", "identifier": "from its identifier",
@@ -151,7 +154,7 @@ def bibtex(paper: Paper, key: str = "", *, full: bool = False, published: str = 
     kind_of_report = about["genre"] not in ("", PHD, MASTER, TECHNICAL)
     title = _latex(about["title"])
     flag = _latex(paper.flag.note) if paper.flag else ""
-    kept = dict(about["further"])
+    kept = _kept(about)
     if about["arxiv"] and is_arxiv(about["venue"]):
         about["venue"] = ""  # the eprint says it
     fields = {
@@ -167,6 +170,7 @@ def bibtex(paper: Paper, key: str = "", *, full: bool = False, published: str = 
         "doi": _verbatim(about["doi"]),
         "eprint": _latex(about["arxiv"]),
         "archivePrefix": "arXiv" if about["arxiv"] else "",
+        "primaryClass": _latex(about["categories"][0]) if about["arxiv"] and about["categories"] else "",
         "url": _verbatim(about["url"]),
         "note": ". ".join(dict.fromkeys(filter(None, [flag, _latex(kept.pop("note", ""))]))),
     }
@@ -175,6 +179,7 @@ def bibtex(paper: Paper, key: str = "", *, full: bool = False, published: str = 
         fields |= {
             "abstract": _latex(about["abstract"], _LONGEST_ABSTRACT),
             "keywords": _latex(", ".join(about["tags"]), _LONGEST_ABSTRACT),
+            "categories": _latex(", ".join(about["categories"])),
             "file": f":{_IN_FILE.sub(_BACKSLASHED, _text(paper.file).translate(_ROUND))}:PDF",
         }
     flags = [paper.flag.text] if paper.flag and flag else []  # a publisher's entry may have a note of its own
@@ -237,7 +242,7 @@ def csl_item(paper: Paper, key: str) -> dict[str, Any]:
     about = _sure(paper.metadata)
     kind = about["kind"] or BIBTEX_TYPES.get(bibtex_type(paper.metadata))
     venue = "publisher" if kind in OF_AN_INSTITUTION else "container-title"
-    kept = dict(about["further"])
+    kept = _kept(about)
     doubts = _doubts(paper)
     item = {
         "id": key,
@@ -258,9 +263,20 @@ def csl_item(paper: Paper, key: str) -> dict[str, Any]:
         "URL": _text(about["url"]),
         "abstract": _text(about["abstract"], _LONGEST_ABSTRACT),
         "keyword": _text(", ".join(about["tags"]), _LONGEST_ABSTRACT),
+        "categories": list(map(_text, about["categories"])),
         "note": ". ".join(filter(None, [paper.flag.note if paper.flag else "", _text(kept.pop("note", "")), *doubts])),
     }
     return {name: value for name, value in (_kept_variables(kept) | item).items() if value}
+
+
+def _kept(about: Mapping[str, Any]) -> dict[str, str]:
+    """The fields of an entry that Folio only keeps, with the month and the day of the date if the year is the same."""
+    kept = dict(about["further"])
+    year, _, rest = about["date"].partition("-")
+    if not rest or year != str(about["year"] or year):
+        return kept
+    month, _, day = rest.partition("-")
+    return {"month": further.MONTHS[int(month) - 1], **({"day": str(int(day))} if day else {}), **kept}
 
 
 def _date_parts(year: int | None, kept: Mapping[str, str]) -> dict[str, Any] | None:

@@ -30,7 +30,7 @@ _OTHERWISE = frozenset(
     "author title subtitle year date journal journaltitle booktitle doi url abstract keywords groups file volume number"
     " issue pages publisher crossref xdata timestamp owner type key ids".split()
 )
-_OF_ARXIV = frozenset(("eprint", "archiveprefix", "eprinttype"))
+_OF_ARXIV = frozenset(("eprint", "archiveprefix", "eprinttype", "primaryclass", "categories"))
 # The same of CSL
 _CSL_OTHERWISE = frozenset(
     "id citation-key type title author issued container-title DOI URL abstract keyword volume issue number page"

@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Sequence
 from contextlib import closing
 from functools import partial
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from folio.cli.command import BY, FILTERS, Parser, add_paper_options, paper_filter, run_command, up_to, write_json
@@ -180,11 +181,11 @@ def _resume(app: App, library: Library, arguments: argparse.Namespace) -> int:
 
     checkpoint = read(checkpoint_path(app.store_folder))
     options = checkpoint.head.options
-    if len(options.filters) != len(FILTERS):
+    if len(options.filters) > len(FILTERS):
         raise damaged()
     arguments.style, arguments.top_k = options.style, options.evidence
-    for name, values in zip(FILTERS, options.filters, strict=True):
-        setattr(arguments, name, list(values))
+    for name, values in zip_longest(FILTERS, options.filters, fillvalue=()):  # an older Folio has fewer filters
+        setattr(arguments, str(name), list(values))
     session, _ = _session(app, library, arguments)
     return _finish(session, session.resume(checkpoint), arguments)
 

@@ -129,7 +129,7 @@ def write_json(value: BaseModel) -> None:
 
 
 # Options that choose papers, the same in every command. One given several times fits papers that match any value.
-FILTERS = ("paper", "year", "author", "venue", "section", "collection", "tag", "cited_by")
+FILTERS = ("paper", "year", "author", "venue", "section", "collection", "tag", "cited_by", "category")
 
 
 def add_paper_options(parser: argparse.ArgumentParser, does: str) -> None:
@@ -143,6 +143,7 @@ def add_paper_options(parser: argparse.ArgumentParser, does: str) -> None:
         ("collection", "NAME", "papers in this collection of Zotero or a bibliography, or in one below it"),
         ("tag", "NAME", "papers with this tag"),
         ("cited_by", "NAME", "papers that the paper with this name cites, as `folio fetch --expand cites` found"),
+        ("category", "NAME", "papers of this category of arXiv, such as cs.CL, or of a whole archive: cs"),
     ):
         if name == "section" and does == "list":
             text = "papers with a section of this kind, such as methods, or with these words in its title"
@@ -160,7 +161,7 @@ def paper_filter(arguments: argparse.Namespace, *, warnings: bool = False, unsur
 
 _CHOICE = re.compile(r"invalid choice: (?P<given>'[^']*'|\"[^\"]*\") \(choose from (?P<choices>.*)\)")
 
-BY = ("author", "year", "venue", "section", "warning")  # as papers.lists.By, which --help need not import
+BY = ("author", "year", "venue", "category", "section", "warning")  # as papers.lists.By, which --help need not import
 
 
 class Parser(argparse.ArgumentParser):

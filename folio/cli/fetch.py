@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
+from datetime import date, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
     from folio.store.library import Library
 
 
-_SOURCES = ("openalex", "semanticscholar", "arxiv")
+_SOURCES = ("openalex", "semanticscholar", "arxiv", "europepmc")
 _SORTS = ("relevance", "date", "citations")
 _LARGEST_LIST = 2**20  # bytes of a list of identifiers
 _DEFAULT_WORKS, _MOST_WORKS = 20, 500  # works of one run
@@ -46,22 +48,27 @@ _NO_WORK = "no service is known to have it."
 def parser(prog: str) -> argparse.ArgumentParser:
     parser = Parser(
         prog=prog,
-        description="Bring papers in from arXiv, OpenAlex, Semantic Scholar and Crossref. Uses the internet.",
+        description="Bring in papers from the internet: arXiv, OpenAlex, Semantic Scholar, Crossref, Europe PMC.",
         epilog="Files go into PAPERS_DIR. CONTACT_EMAIL and keys for the services are settings: see docs/settings.md.",
     )
-    identifiers = "arXiv ids, DOIs, links to them; a file with one on each line; - for standard input"
+    identifiers = "arXiv ids, DOIs, PubMed ids, links to them; a file with one on each line; - for standard input"
     named = f"{identifiers}; with --expand and --updates: papers in the index"
     parser.add_argument("identifiers", nargs="*", metavar="ID", help=named)
-    parser.add_argument("--search", metavar="WORDS", help="find works by words instead")
+    search = 'find works by words instead; arXiv takes "phrases", AND, OR, ANDNOT, (), ti:, au:, abs:, cat:'
+    parser.add_argument("--search", metavar="WORDS", help=search)
+    category = "works of this category of arXiv, such as cs.CL or a whole archive; without --search, all of the dates"
+    parser.add_argument("--category", action="append", default=[], metavar="NAME", help=category)
     expand = "find works that papers in the index cite, or that cite them (default: all papers)"
     parser.add_argument("--expand", choices=_DIRECTIONS, help=expand)
     depth = f"with --expand: number of steps to follow (1 to {_DEEPEST}; default: 1)"
     parser.add_argument("--depth", type=positive_int, metavar="N", help=depth)
     cap = f"with --expand: maximum number of works in all (default: {_CAP}, at most {_LARGEST_CAP:,})"
     parser.add_argument("--cap", type=positive_int, metavar="N", help=cap)
-    source = "with --search: the service (default: openalex, or semanticscholar if that fails)"
+    source = "with --search: the service (default: openalex, or semanticscholar if that fails; arxiv for --category)"
     parser.add_argument("--source", choices=_SOURCES, help=source)
-    parser.add_argument("--since", type=_year, metavar="YEAR", help="only works of this year or later")
+    since = "only works of this year, month or day, or later: 2024, 2024-03, 2024-03-15"
+    parser.add_argument("--since", type=_first_day, metavar="DATE", help=since)
+    parser.add_argument("--until", type=_last_day, metavar="DATE", help="only works of this date or earlier")
     parser.add_argument("--open-access", action="store_true", help="only works that are free to read")
     cited = "only works cited at least N times"
     parser.add_argument("--min-cited", type=positive_int, default=0, metavar="N", help=cited)
@@ -79,10 +86,25 @@ def parser(prog: str) -> argparse.ArgumentParser:
     return parser
 
 
-def _year(text: str) -> int:
-    if not text.isdecimal() or not 1800 <= int(text) <= 2100:
-        raise argparse.ArgumentTypeError("must be a year, such as 2023")
-    return int(text)
+def _first_day(text: str) -> date:
+    """The first day of a year, a month or a day."""
+    try:
+        day = date.fromisoformat(f"{text}-01-01"[: len("2024-03-15")])
+    except ValueError:
+        day = date.min
+    if not re.fullmatch(r"\d{4}(-\d\d){0,2}", text, re.ASCII) or not 1800 <= day.year <= 2100:
+        raise argparse.ArgumentTypeError("must be a year, a month or a day: 2023, 2023-06 or 2023-06-15")
+    return day
+
+
+def _last_day(text: str) -> date:
+    """The last day of a year, a month or a day."""
+    first = _first_day(text)
+    if len(text) == len("2024"):
+        return first.replace(month=12, day=31)
+    if len(text) == len("2024-03"):
+        return (first.replace(day=28) + timedelta(days=4)).replace(day=1) - timedelta(days=1)
+    return first
 
 
 def main(argv: Sequence[str] | None = None, prog: str = "fetch.py") -> int:
@@ -106,20 +128,25 @@ def _run(app: App, arguments: argparse.Namespace) -> int:
 def _check_options(arguments: argparse.Namespace) -> None:
     """Raise UsageError for options that cannot be combined."""
     ids = bool(arguments.identifiers) and not (arguments.expand or arguments.updates)
-    ways = [ids, arguments.search is not None, arguments.metadata, bool(arguments.expand), arguments.updates]
+    searches = arguments.search is not None or bool(arguments.category)
+    ways = [ids, searches, arguments.metadata, bool(arguments.expand), arguments.updates]
     if sum(ways) != 1:
         raise UsageError(
-            "Give one of identifiers, --search, --expand, --metadata or --updates.",
+            "Give one of identifiers, --search, --category, --expand, --metadata or --updates.",
             f"For example: {command('fetch 2312.10997')}, or {command('fetch --help')}.",
         )
     if arguments.keep_versions and not (ids or arguments.updates):
         raise UsageError("--keep-versions is for newer versions of papers.", "Add --updates, or an arXiv id.")
     if arguments.source and arguments.search is None:
         raise UsageError("--source names the service that is searched.", "Add --search WORDS.")
-    filters = (arguments.since, arguments.open_access, arguments.min_cited)
-    if arguments.search is None and not arguments.expand and any(filters):
+    filters = (arguments.since, arguments.until, arguments.open_access, arguments.min_cited)
+    if not searches and not arguments.expand and any(filters):
         remedy = "Add --search WORDS or --expand cites."
-        raise UsageError("--since, --open-access and --min-cited choose among works.", remedy)
+        raise UsageError("--since, --until, --open-access and --min-cited choose among works.", remedy)
+    if arguments.category and (arguments.source or "arxiv") != "arxiv":
+        raise UsageError("--category is for arXiv.", "Leave out --source, or the category.")
+    if arguments.category and not (arguments.search or arguments.since):
+        raise UsageError("A whole category is too large.", "Add --since 2024-03-15, or --search WORDS.")
     if arguments.search is not None and not arguments.search.strip():
         raise UsageError("--search has no words.", 'Name some: --search "dense retrieval".')
     if (arguments.depth or arguments.cap) and not arguments.expand:
@@ -168,23 +195,35 @@ def _fetch(app: App, lookup: Lookup, arguments: argparse.Namespace) -> int:
     return max(code, 1 if missing or len(files) < len(wanted) else 0)
 
 
+def _query(arguments: argparse.Namespace, words: str, most: int) -> SearchQuery:
+    from folio.services.answers import SearchQuery
+
+    return SearchQuery(
+        words,
+        arguments.since,
+        arguments.open_access,
+        arguments.min_cited,
+        most,
+        arguments.sort,
+        until=arguments.until,
+        categories=tuple(arguments.category),
+    )
+
+
 def _works(app: App, lookup: Lookup, arguments: argparse.Namespace) -> tuple[list[Work], dict[str, int] | None, int]:
     """The works that the arguments describe, the links, and the number of identifiers that no service has.
 
     The links, with --expand: mark of a work -> the number of papers in the index that it is linked with.
     """
-    from folio.services.answers import SearchQuery
-
-    filters = (arguments.since, arguments.open_access, arguments.min_cited)
     if arguments.expand:
-        query = SearchQuery("", *filters, arguments.cap or _CAP)
+        query = _query(arguments, "", arguments.cap or _CAP)
         depth = arguments.depth or 1
         linked = _expand(app, lookup, arguments.identifiers, arguments.expand, query, depth, is_dry=arguments.dry_run)
         links = {mark: len(each.papers) for each in linked for work in each.works for mark in work.marks()}
         return [work for each in linked for work in each.works], links, 0
-    if arguments.search is not None:
+    if arguments.search is not None or arguments.category:
         most = min(arguments.max or _DEFAULT_WORKS, _MOST_WORKS)
-        query = SearchQuery(arguments.search.strip()[:500], *filters, most, arguments.sort)
+        query = _query(arguments, (arguments.search or "").strip()[:500], most)
         return [work for group in lookup.search(query, arguments.source) for work in group], None, 0
     identifiers = _identifiers(arguments.identifiers)
     works = lookup.find(identifiers)

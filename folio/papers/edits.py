@@ -11,7 +11,7 @@ from typing import Any
 
 from folio.errors import ChangedElsewhere, UsageError, command
 from folio.papers.identifiers import ARXIV_ADDRESS, ARXIV_ID, DOI_ADDRESS, DOI_START
-from folio.papers.metadata import FIELDS, NO_METADATA, Field, Metadata, PersonName, Source, merged
+from folio.papers.metadata import FIELDS, NO_METADATA, Field, Metadata, PersonName, Source, is_date, merged
 from folio.papers.people import split_typed_name, typed_name
 from folio.text import one_line, shorten
 
@@ -23,11 +23,11 @@ Edits = Mapping[str, Field[Any] | None]
 
 FIRST_YEAR = 1400  # before the printing press there are no papers
 LONGEST: Mapping[str, int] = {
-    "title": 1_000, "venue": 500, "doi": 300, "arxiv": 40, "abstract": 20_000, "kind": 40, "genre": 100, "volume": 50,
-    "issue": 50, "pages": 50, "publisher": 300, "url": 2_000, "citation_key": 100,
+    "title": 1_000, "venue": 500, "doi": 300, "arxiv": 40, "date": 10, "abstract": 20_000, "kind": 40, "genre": 100,
+    "volume": 50, "issue": 50, "pages": 50, "publisher": 300, "url": 2_000, "citation_key": 100,
 }  # fmt: skip
 MOST_AUTHORS, LONGEST_PERSON = 5_000, 200  # a paper of CERN has some 3,000 authors
-MOST_TAGS, LONGEST_TAG = 100, 100
+MOST_TAGS, LONGEST_TAG = 100, 100  # and so many categories
 
 # The types of CSL 1.0.2: https://docs.citationstyles.org/en/stable/specification.html#appendix-iii-types
 KINDS = frozenset(
@@ -84,9 +84,9 @@ def require_field(name: str) -> str:
 
 
 def parse_field(name: str, text: str) -> Field[Any]:
-    """A field as a person types it: authors and tags are separated by semicolons. Raises UsageError."""
+    """A field as a person types it: authors, tags and categories are separated by semicolons. Raises UsageError."""
     value: Any = text.strip()
-    if name in ("authors", "tags"):
+    if name in ("authors", "tags", "categories"):
         value = [part for part in map(str.strip, text.split(";")) if part]
     elif name == "year" and value:
         if not re.fullmatch(r"\d{4}", value, re.ASCII):
@@ -102,7 +102,7 @@ def checked_field(name: str, value: Any) -> Field[Any]:
     """
     if name == "authors":
         checked: Any = _bounded(name, [_person(author) for author in value], MOST_AUTHORS)
-    elif name == "tags":
+    elif name in ("tags", "categories"):
         checked = _bounded(name, list(dict.fromkeys(_line(name, tag, LONGEST_TAG) for tag in value)), MOST_TAGS)
     elif name == "year":
         checked = _year(value, date.today().year + 1)
@@ -206,6 +206,8 @@ def _checked_text(name: str, value: str) -> str:
         form, example = _FORMS[name]
         if not form.fullmatch(line):
             raise UsageError(f"{_quoted(line)} cannot be the field {name}.", f"Write one {example}.")
+    if name == "date" and line and not is_date(line):
+        raise UsageError(f"{_quoted(line)} is not a date.", "Write the day or the month: 2014-06-19 or 2014-06.")
     if name == "kind" and line and line not in KINDS:
         close = difflib.get_close_matches(line, sorted(KINDS), 3, 0.4) or ["article-journal", "paper-conference"]
         raise UsageError(f"{_quoted(line)} is not a kind of publication.", f"Write a CSL type like {', '.join(close)}.")

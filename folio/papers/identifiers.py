@@ -9,7 +9,7 @@ from urllib.parse import quote, unquote, urlsplit
 
 from folio.errors import UsageError
 
-Kind = Literal["arxiv", "doi", "openalex", "semanticscholar"]
+Kind = Literal["arxiv", "doi", "openalex", "semanticscholar", "pmid", "pmcid"]
 LONGEST = 500  # characters of an identifier or a link
 
 DOI_START = r"10\.\d{4,9}(?:\.\d+)*/"
@@ -27,6 +27,8 @@ ARXIV_ADDRESS = r"(?:https?://)?(?:www\.|export\.)?arxiv\.org/(?:abs|pdf)/"
 ARXIV_DOI = r"10\.48550/(?i:arxiv)\."
 OPENALEX_ID = r"W\d{1,12}"
 S2_ID = r"[0-9a-f]{40}"
+PMID = r"[1-9]\d{0,8}"  # of PubMed
+PMCID = r"PMC[1-9]\d{0,8}"  # of PubMed Central
 
 # A typed DOI may have square brackets, as DOIs of old journals do; in a field, brackets do not belong to the DOI.
 _TYPED_DOI = re.compile(rf"{DOI_START}(?:(?![\\`]){DOI_CHARACTER}|{_SICI})+")
@@ -44,8 +46,12 @@ _PAGES: dict[Kind, str] = {
     "doi": "https://doi.org/",
     "openalex": "https://openalex.org/",
     "semanticscholar": "https://www.semanticscholar.org/paper/",
+    "pmid": "https://europepmc.org/article/MED/",
+    "pmcid": "https://europepmc.org/article/PMC/",
 }
+_SHOWN: dict[Kind, str] = {"arxiv": "arXiv", "pmid": "PMID"}
 _CORPUS = re.compile(r"corpusid:\s*(\d{1,12})", re.I)
+_PUBMED = re.compile(rf"pmid\s*:?\s*({PMID})|(?:pmcid\s*:?\s*)?({PMCID})", re.I | re.ASCII)
 _PREFIX = re.compile(r"(?:arxiv|doi|openalex|s2)\s*:\s*", re.I)
 
 
@@ -54,11 +60,12 @@ class Identifier:
     """A work's identifier, in its register's form."""
 
     kind: Kind
-    # "2312.10997v5", "10.1145/3292500.3330701" in lower case, "W4389761608", 40 hex digits or "CorpusId:266191420"
+    # "2312.10997v5", "10.1145/3292500.3330701" in lower case, "W4389761608", 40 hex digits or "CorpusId:266191420",
+    # "34497389", "PMC8425348"
     value: str
 
     def __str__(self) -> str:
-        return f"arXiv:{self.value}" if self.kind == "arxiv" else self.value
+        return f"{_SHOWN[self.kind]}:{self.value}" if self.kind in _SHOWN else self.value
 
     @property
     def page(self) -> str:
@@ -68,13 +75,13 @@ class Identifier:
 
 
 def parse_identifier(text: str) -> Identifier:
-    """An arXiv id, a DOI, an OpenAlex or Semantic Scholar id, or a link to one. Raises UsageError."""
+    """An arXiv id, a DOI, an id of OpenAlex, Semantic Scholar or PubMed, or a link to one. Raises UsageError."""
     if identifier := find_identifier(text):
         return identifier
     raise UsageError(
         f'"{text[:100]}" is no identifier that Folio knows.',
-        "Name an arXiv id (2312.10997), a DOI (10.1145/3292500.3330701), or a link to arXiv, doi.org, OpenAlex or"
-        ' Semantic Scholar. To search for words, use --search "words".',
+        "Name an arXiv id (2312.10997), a DOI (10.1145/3292500.3330701), PMID:34497389, or a link to arXiv, doi.org,"
+        ' OpenAlex, Semantic Scholar or PubMed. To search for words, use --search "words".',
     )
 
 
@@ -86,7 +93,7 @@ def find_identifier(text: str) -> Identifier | None:
     if re.match(r"https?://", text, re.I):
         return _of_link(text)
     bare = _PREFIX.sub("", text, count=1)
-    return _arxiv(bare) or parse_doi(bare) or _openalex(bare) or _semantic_scholar(bare)
+    return _pubmed(text) or _arxiv(bare) or parse_doi(bare) or _openalex(bare) or _semantic_scholar(bare)
 
 
 def _of_link(text: str) -> Identifier | None:
@@ -106,7 +113,17 @@ def _of_link(text: str) -> Identifier | None:
         return _openalex(last)
     if host == "semanticscholar.org" or host.endswith(".semanticscholar.org"):
         return _semantic_scholar(last)
+    if host in ("pubmed.ncbi.nlm.nih.gov", "pmc.ncbi.nlm.nih.gov", "ncbi.nlm.nih.gov", "europepmc.org"):
+        named = last if last.upper().startswith("PMC") else f"PMID:{last}"
+        return _pubmed(named) if re.match(r"\d+\Z|pubmed/|(?:pmc/)?articles?/", path, re.I) else None
     return None
+
+
+def _pubmed(text: str) -> Identifier | None:
+    match = _PUBMED.fullmatch(text)
+    if match is None:
+        return None
+    return Identifier("pmid", match[1]) if match[1] else Identifier("pmcid", match[2].upper())
 
 
 def _arxiv(text: str) -> Identifier | None:

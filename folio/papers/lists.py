@@ -16,7 +16,7 @@ from folio.papers.metadata import Metadata
 from folio.papers.model import Paper
 from folio.text import one_line, without_marks
 
-By = Literal["author", "year", "venue", "section", "warning"]
+By = Literal["author", "year", "venue", "category", "section", "warning"]
 BY: tuple[By, ...] = get_args(By)
 Sort = Literal["file", "title", "author", "year", "venue"]
 # Fields that are marked as unsure for people
@@ -28,6 +28,13 @@ def is_in_collection(metadata: Metadata, name: str) -> bool:
     """Whether the paper is in the collection of this name or path, or below it."""
     wanted = _steps(name)
     return bool(wanted) and any(wanted in _steps(path) for path in metadata.collections.value)
+
+
+def has_category(metadata: Metadata, name: str) -> bool:
+    """Whether the paper has this category, "cs.CL", or one of this archive, "cs"."""
+    wanted = _folded(name)
+    known = list(map(_folded, metadata.categories.value))
+    return wanted in known or any(category.partition(".")[0] == wanted for category in known)
 
 
 def has_tag(metadata: Metadata, name: str) -> bool:
@@ -94,7 +101,7 @@ def sort_papers(papers: Iterable[Paper], by: Sort) -> list[Paper]:
 
 
 def count_by(papers: Iterable[Paper], by: By) -> list[tuple[str, int]]:
-    """Pairs of an author, year, venue, kind of section or warning ("" for none) and the number of papers with it.
+    """Pairs of a value of the field ("" for none) and the number of papers with it.
 
     The largest number first; years in order.
     """
@@ -102,6 +109,7 @@ def count_by(papers: Iterable[Paper], by: By) -> list[tuple[str, int]]:
         "author": lambda paper: paper.authors,
         "year": lambda paper: [str(paper.year)] if paper.year else [],
         "venue": lambda paper: filter(None, [paper.metadata.venue.value]),
+        "category": lambda paper: paper.metadata.categories.value,
         "section": lambda paper: (section.kind for section in paper.sections.headed),
         "warning": lambda paper: (_PAGES.sub("", problem, count=1) for problem in paper.problems),
     }

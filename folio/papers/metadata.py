@@ -7,8 +7,10 @@ layer. The shown metadata takes every field from the first source of SOURCES tha
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from datetime import date
 from functools import cache
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar, get_args
 
@@ -29,7 +31,7 @@ SOURCES: tuple[Source, ...] = get_args(Source)
 # has the year), in the dates of the file and of the cited works, in the file name. Online: from a service. "": nowhere.
 Origin = Literal[
     "", "page", "pdf metadata", "identifier", "file date", "cited works", "file name",
-    "arxiv", "openalex", "crossref", "semanticscholar", "bibliography", "zotero", "person",
+    "arxiv", "openalex", "crossref", "semanticscholar", "europepmc", "bibliography", "zotero", "person",
 ]  # fmt: skip
 ORIGIN_WORDS: dict[Origin, str] = {
     "": "not known",
@@ -43,6 +45,7 @@ ORIGIN_WORDS: dict[Origin, str] = {
     "openalex": "from OpenAlex",
     "crossref": "from Crossref",
     "semanticscholar": "from Semantic Scholar",
+    "europepmc": "from Europe PMC",
     "bibliography": "from your bibliography",
     "zotero": "from Zotero",
     "person": "edited",
@@ -82,6 +85,8 @@ class Metadata:
     venue: Field[str] = Field("")  # the journal, the conference, the university
     doi: Field[str] = Field("")  # without a resolver's address: "10.21105/jose.00013"
     arxiv: Field[str] = Field("")  # with its version if known: "2301.01234v2"
+    date: Field[str] = Field("")  # of its publication, at least the month: "2023-01-04", "2023-01"
+    categories: Field[tuple[str, ...]] = Field(())  # of arXiv, the main one first: ("cs.CL", "cs.LG")
     abstract: Field[str] = Field("")
     kind: Field[str] = Field("")  # a CSL type: "article-journal", "paper-conference", "thesis"
     genre: Field[str] = Field("")  # a kind of its `kind`: "PhD thesis", "Technical report"
@@ -103,9 +108,27 @@ class Metadata:
         """The year, unless it is only guessed from the works that the paper cites."""
         return None if self.year.origin == "cited works" else self.year.value
 
+    @property
+    def printed_date(self) -> str:
+        """The date; without one, or with one of another year than a person or a journal gave, the year; "" for none."""
+        year = str(self.printed_year or "")
+        return self.date.value if self.date.value.startswith(year) else year
+
     def known(self) -> dict[str, Field[Any]]:
         """The fields that were found, by name."""
         return {name: field for name in FIELDS if (field := getattr(self, name)).origin}
+
+
+_DATE = re.compile(r"(\d{4})-(\d{2})(?:-(\d{2}))?", re.ASCII)
+
+
+def is_date(text: str) -> bool:
+    """Whether a text is a day or a month of the calendar: "2023-01-04", "2023-01"."""
+    match = _DATE.fullmatch(text)
+    try:
+        return bool(match and date(int(match[1]), int(match[2]), int(match[3] or 1)))
+    except ValueError:
+        return False
 
 
 FIELDS: tuple[str, ...] = tuple(field.name for field in fields(Metadata))

@@ -15,11 +15,12 @@ from folio.papers.metadata import Field, Metadata, PersonName, read_stored, stor
 from folio.shown_text import NOTICE_MARKS
 from folio.text import fold
 
-SourceName = Literal["openalex", "semanticscholar", "crossref", "arxiv"]
+SourceName = Literal["openalex", "semanticscholar", "crossref", "arxiv", "europepmc"]
 SOURCE_NAMES: tuple[SourceName, ...] = get_args(SourceName)
 # The fields that a paper's metadata has under the same names
 _KEPT = (
-    "title", "authors", "year", "venue", "doi", "arxiv", "abstract", "kind", "volume", "issue", "pages", "publisher",
+    "title", "authors", "year", "date", "venue", "doi", "arxiv", "abstract", "kind", "volume", "issue", "pages",
+    "publisher",
 )  # fmt: skip
 # Registrants of preprint servers: bioRxiv and medRxiv, ChemRxiv, Research Square, Preprints.org, SSRN, OSF, TechRxiv
 _PREPRINT_DOIS = (
@@ -50,6 +51,7 @@ class Work:
     title: str = ""
     authors: tuple[WorkAuthor, ...] = ()
     year: int | None = None
+    date: str = ""  # of its publication, at least the month: "2021-05-26", "2021-05"
     venue: str = ""
     abstract: str = ""
     kind: str = ""  # a CSL type: "article-journal"
@@ -61,6 +63,8 @@ class Work:
     arxiv: str = ""  # with its version if known
     openalex: str = ""  # "W4389761608"
     semanticscholar: str = ""  # 40 hex digits
+    pmid: str = ""  # of PubMed: "34497389"
+    pmcid: str = ""  # of PubMed Central: "PMC8425348"
     categories: tuple[str, ...] = ()  # subjects as the source names them: "math.CO"
     licence: str = ""  # as the source names it: "cc-by", or its address
     is_open: bool | None = None  # whether anybody may read it without paying
@@ -88,6 +92,8 @@ class Work:
             "arxiv": bare_arxiv(self.arxiv),
             "openalex": self.openalex,
             "semanticscholar": self.semanticscholar,
+            "pmid": self.pmid,
+            "pmcid": self.pmcid,
         }
         return [f"{kind} {value}" for kind, value in identifiers.items() if value]
 
@@ -162,6 +168,9 @@ def to_metadata(works: Sequence[Work]) -> Metadata:
     """A paper's metadata from several sources of one work: each field from the first source that has it."""
     known: dict[str, Field[Any]] = {}
     for work in works:
+        if work.source == "arxiv" and work.categories:  # the subjects of other services are of another kind
+            known["categories"] = Field(work.categories, work.source, True)
+    for work in works:
         for name in _KEPT:
             value = getattr(work, name)
             if value in ("", (), None) or name in known:
@@ -195,6 +204,7 @@ KINDS: tuple[NoticeKind, ...] = get_args(NoticeKind)
 # In words, the registrar first
 _SOURCES: dict[SourceName, str] = {
     "crossref": "Crossref", "arxiv": "arXiv", "openalex": "OpenAlex", "semanticscholar": "Semantic Scholar",
+    "europepmc": "Europe PMC",
 }  # fmt: skip
 # In capitals: what may make the evidence worthless. An answer that cites it shows a warning.
 _WORDS: dict[NoticeKind, str] = {

@@ -102,6 +102,10 @@ class PaperJson(Strict):
     """The journal, the conference, the university."""
     doi: Annotated[str, at("metadata", "doi", "value")]
     arxiv: str
+    date: Annotated[str, at("metadata", "printed_date")] = ""
+    """ISO date of its publication as far as it is known: "2021-03-04", "2021-03", "2021"; "" if unknown."""
+    categories: Annotated[list[str], at("metadata", "categories", "value")] = []
+    """Categories of arXiv, the main one first: "cs.CL"."""
     tags: Annotated[list[str], at("metadata", "tags", "value")]
     collections: Annotated[list[str], at("metadata", "collections", "value")]
     """Their paths: "Systems/Consensus"."""
@@ -198,6 +202,10 @@ class FieldsJson(Strict):
     venue: TextFieldJson
     doi: TextFieldJson
     arxiv: TextFieldJson
+    date: TextFieldJson
+    """An ISO date, of a day or a month."""
+    categories: ListFieldJson
+    """Categories of arXiv: "cs.CL"."""
     abstract: TextFieldJson
     kind: TextFieldJson
     """A CSL type such as "article-journal"."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import date
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -112,6 +113,8 @@ class PaperFields(Strict):
     tag: FilterValues = Field(default_factory=list)
     cited_by: FilterValues = Field(default_factory=list)
     """Names of papers that cite the wanted papers."""
+    category: FilterValues = Field(default_factory=list)
+    """Categories of arXiv, "cs.CL", or whole archives: "cs"."""
 
 
 class FilterRequest(PaperFields):
@@ -215,6 +218,9 @@ class PaperEdits(Strict):
     publisher: NewText = None
     url: NewText = None
     citation_key: NewText = None
+    date: NewText = None
+    """An ISO date, of a day or a month: "2014-06-19", "2014-06"."""
+    categories: Annotated[list[Text], Field(max_length=MOST_TAGS)] | None = None
     tags: Annotated[list[Text], Field(max_length=MOST_TAGS)] | None = None
 
 
@@ -701,6 +707,7 @@ def paper_filter(query: PaperFields, **more: Any) -> PaperFilter:
         collections=query.collection,
         tags=query.tag,
         cited_by=query.cited_by,
+        categories=query.category,
         **more,
     )
 
@@ -783,6 +790,8 @@ class DiscoverQuery(Strict):
     """The service; default: OpenAlex, or Semantic Scholar if OpenAlex fails."""
     since: Annotated[int, Field(ge=1800, le=2100)] | None = None
     """Only works of this year or later."""
+    category: Annotated[list[Annotated[str, Field(max_length=40)]], Field(max_length=20)] = Field(default_factory=list)
+    """Only works of these categories of arXiv, which is searched then."""
     open_access: bool = False
     """Only works that anybody may read without paying."""
     min_cited: Annotated[int, Field(ge=0, le=10_000_000)] = 0
@@ -791,7 +800,16 @@ class DiscoverQuery(Strict):
     sort: Sort = "relevance"
 
     def to_search(self) -> SearchQuery:
-        return SearchQuery(self.query.strip(), self.since, self.open_access, self.min_cited, self.max, self.sort)
+        since = date(self.since, 1, 1) if self.since else None
+        return SearchQuery(
+            self.query.strip(),
+            since,
+            self.open_access,
+            self.min_cited,
+            self.max,
+            self.sort,
+            categories=tuple(self.category),
+        )
 
 
 class WorkJson(Strict):
@@ -804,6 +822,10 @@ class WorkJson(Strict):
     title: str
     authors: list[str]
     year: int | None
+    date: str
+    """ISO date, "2021-03-04" or "2021-03"; "" if unknown."""
+    categories: list[str]
+    """Subjects as the service names them: "cs.CL"."""
     venue: str
     abstract: str
     doi: str

@@ -15,7 +15,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from folio.errors import NotKnown, UsageError, command
-from folio.papers.lists import has_tag, is_in_collection, names_of, unsure_fields
+from folio.papers.lists import has_category, has_tag, is_in_collection, names_of, unsure_fields
 from folio.papers.model import Chunk, Paper, SourceFile
 from folio.papers.people import is_called
 from folio.papers.sections import KINDS, NOT_EVIDENCE, Kind, PaperSection, Spans, overlap
@@ -212,6 +212,7 @@ class PaperFilter:
     warnings: bool | None = None  # whether something was odd when it was read
     unsure: bool | None = None  # whether a field is not sure
     cited_by: tuple[str, ...] = ()  # names of papers that cite what is wanted
+    categories: tuple[str, ...] = ()  # "cs.CL", or an archive: "cs"
     ids: frozenset[str] = frozenset()  # of papers; none means any
 
     @classmethod
@@ -225,6 +226,7 @@ class PaperFilter:
         collections: Iterable[str] = (),
         tags: Iterable[str] = (),
         cited_by: Iterable[str] = (),
+        categories: Iterable[str] = (),
         *,
         warnings: bool | None = None,
         unsure: bool | None = None,
@@ -240,6 +242,7 @@ class PaperFilter:
             collections=_values("collection", collections, need_word=False),  # a tag may be "★"
             tags=_values("tag", tags, need_word=False),
             cited_by=_values("paper", cited_by),
+            categories=_values("category", categories),
             warnings=warnings,
             unsure=unsure,
             ids=frozenset(ids),
@@ -338,6 +341,13 @@ class PaperFilter:
             lambda paper: paper.metadata.tags.value,
             "No paper in the index has the tag “{}”.",
             f"Give a whole tag. They come from Zotero, a bibliography or `{command('papers edit')}`.",
+        )  # fmt: skip
+        yield _NamedField(
+            "the category", self.categories,
+            lambda name: lambda paper: has_category(paper.metadata, name),
+            lambda paper: paper.metadata.categories.value,
+            "No paper in the index has the category “{}”.",
+            f"{listed.format('category')} `{command('fetch --metadata')}` finds those of arXiv.",
         )  # fmt: skip
 
 

@@ -15,31 +15,39 @@ from urllib.parse import SplitResult, urlsplit
 from folio.errors import SourceError, UsageError
 from folio.system.network import is_loopback
 
-Service = Literal["arxiv", "openalex", "semanticscholar", "crossref", "unpaywall"]
+Service = Literal["arxiv", "arxivoai", "openalex", "semanticscholar", "crossref", "europepmc", "unpaywall"]
 
 _APIS: dict[Service, str] = {
     "arxiv": "https://export.arxiv.org/api",
+    "arxivoai": "https://oaipmh.arxiv.org",
     "openalex": "https://api.openalex.org",
     "semanticscholar": "https://api.semanticscholar.org/graph/v1",
     "crossref": "https://api.crossref.org",
+    "europepmc": "https://www.ebi.ac.uk/europepmc/webservices/rest",
     "unpaywall": "https://api.unpaywall.org/v2",
 }
 # Number of requests, and the window in seconds, within the limits that each service publishes:
 # https://info.arxiv.org/help/api/tou.html, https://docs.openalex.org (10 a second), https://api.semanticscholar.org
-# (1 a second with a key), https://api.crossref.org (5 a second), https://unpaywall.org/products/api (100,000 a day)
+# (1 a second with a key), https://api.crossref.org (5 a second), https://unpaywall.org/products/api (100,000 a day).
+# https://europepmc.org/RestfulWebService names no limit.
 RATES: dict[Service, tuple[int, float]] = {
     "arxiv": (1, 3.0),
+    "arxivoai": (1, 3.0),
     "openalex": (8, 1.0),
     "semanticscholar": (1, 1.0),
     "crossref": (4, 1.0),
+    "europepmc": (2, 1.0),
     "unpaywall": (1, 1.0),
 }
+LANES: dict[Service, Service] = {"arxivoai": "arxiv"}  # services that share the rate of another
 PDF_RATE = (1, 1.0)  # for each host
 NAMES: dict[Service, str] = {
     "arxiv": "arXiv",
+    "arxivoai": "arXiv",
     "openalex": "OpenAlex",
     "semanticscholar": "Semantic Scholar",
     "crossref": "Crossref",
+    "europepmc": "Europe PMC",
     "unpaywall": "Unpaywall",
 }
 # Hosts of PDFs, with their subdomains: repositories, and publishers with open articles

@@ -9,6 +9,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import date
 from itertools import islice
 from typing import Annotated, Any, Literal, Self, TypeVar
 
@@ -26,6 +27,7 @@ from pydantic import (
 )
 
 from folio.errors import SourceError
+from folio.papers.metadata import is_date
 from folio.text import one_line
 
 MOST = 5000  # authors or references read of a work
@@ -33,13 +35,14 @@ _LONGEST_TEXT, _LONGEST_LINE = 50_000, 2_000  # characters
 _LONGEST_ADDRESS = 2_000
 _EARLIEST, _LATEST = 1400, 2100  # years
 _TAG = re.compile(r"</?[A-Za-z][\w:.-]{0,40}(?:\s[^<>]{0,500})?/?>")
-_CLOSED_BLOCK = re.compile(r"</(?:jats:)?(?:p|title|sec)>", re.I)
+_CLOSED_BLOCK = re.compile(r"</(?:jats:)?(?:p|title|sec|h[1-6])>", re.I)
+_DAY = re.compile(r"\d{4}-\d{2}(?:-\d{2})?(?!\d)", re.ASCII)
 _ORCID = re.compile(r"\d{4}-\d{4}-\d{4}-\d{3}[\dX]")
 
 AnswerT = TypeVar("AnswerT", bound="Part")
 
 Sort = Literal["relevance", "date", "citations"]
-SearchSource = Literal["openalex", "semanticscholar", "arxiv"]
+SearchSource = Literal["openalex", "semanticscholar", "arxiv", "europepmc"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +50,19 @@ class SearchQuery:
     """A search for works."""
 
     words: str
-    since: int | None = None  # the first year
+    since: date | None = None  # the first day
     is_open: bool = False  # only works that can be read without paying
     min_cited: int = 0  # minimum number of citing works
     most: int = 20
     sort: Sort = "relevance"
+    until: date | None = None  # the last day
+    categories: tuple[str, ...] = ()  # of arXiv, one of which must fit: "cs.CL", or an archive: "cs"
+
+
+def day_in(text: str) -> str:
+    """The day or month at the start of a timestamp, "2021-04-20T16:07:14Z" -> "2021-04-20"; "" if it cannot be read."""
+    match = _DAY.match(text)
+    return match.group() if match and is_date(match.group()) else ""
 
 
 class Part(BaseModel):

@@ -1,5 +1,7 @@
 """arXiv: works by identifier and by words, from Atom feeds. https://info.arxiv.org/help/api/user-manual.html
 
+Works of a category and a time in bulk come from services/oai.py.
+
 Also Unpaywall, for the open PDFs of a DOI. https://unpaywall.org/products/api
 """
 
@@ -8,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import date
 from urllib.parse import quote
 from xml.etree.ElementTree import Element, ParseError
 
@@ -28,11 +29,13 @@ from folio.services.answers import (
     Part,
     SearchQuery,
     clean,
+    day_in,
     is_found,
     parse_json,
     parse_one,
     unreadable,
 )
+from folio.services.arxiv_query import has_operator, to_arxiv
 from folio.services.http import HttpClient
 
 NAME = "arXiv"
@@ -90,12 +93,7 @@ def _feeds(client: HttpClient, identifiers: Sequence[str]) -> Iterator[str]:
 
 def search(client: HttpClient, query: SearchQuery) -> list[Work]:
     """Works that match, best or newest first. Raises SourceError, UsageError."""
-    words = re.findall(r"[\w.-]*\w[\w.-]*", query.words)
-    if not words and query.words:
-        raise UsageError("The search has no words.", 'Name some: --search "dense retrieval".')
-    conditions = " AND ".join(f"all:{word}" for word in words)
-    if query.since:
-        conditions += f" AND submittedDate:[{query.since}01010000 TO 210012312359]"
+    conditions = _conditions(query)
     works: dict[str, Work] = {}
     start = 0
     while len(works) < query.most:
@@ -114,6 +112,19 @@ def search(client: HttpClient, query: SearchQuery) -> list[Work]:
     return list(works.values())[: query.most]
 
 
+def _conditions(query: SearchQuery) -> str:
+    """A search in arXiv's language. Raises UsageError."""
+    conditions = [to_arxiv(query.words)] if query.words else []
+    if query.categories:
+        archives = [f"{name}.*" for name in query.categories if "." not in name]
+        conditions.append(" OR ".join(f"cat:{name}" for name in (*query.categories, *archives)))
+    if query.since or query.until:
+        first, last = (day.strftime("%Y%m%d") if day else "" for day in (query.since, query.until))
+        conditions.append(f"submittedDate:[{first or '19910101'}0000 TO {last or '21001231'}2359]")
+    is_alone = len(conditions) == 1
+    return " AND ".join(each if is_alone or not has_operator(each) else f"({each})" for each in conditions)
+
+
 def read_feed(text: str, client: HttpClient | None = None) -> Feed:
     """The works of a feed. Raises SourceError if the feed reports an error or cannot be read.
 
@@ -127,7 +138,7 @@ def read_feed(text: str, client: HttpClient | None = None) -> Feed:
 def read_latest(text: str) -> list[LatestVersion]:
     """The newest versions of works, from a feed for ids without a version. Raises SourceError."""
     _, works = _read(text, None)
-    return [LatestVersion(work, _day(_text(entry, "a:updated")), _is_withdrawn(entry)) for entry, work in works]
+    return [LatestVersion(work, day_in(_text(entry, "a:updated")), _is_withdrawn(entry)) for entry, work in works]
 
 
 def _read(text: str, client: HttpClient | None) -> tuple[Element, list[tuple[Element, Work]]]:
@@ -144,14 +155,6 @@ def _read(text: str, client: HttpClient | None) -> tuple[Element, list[tuple[Ele
     if entries and not works:
         raise unreadable(NAME)
     return feed, works
-
-
-def _day(timestamp: str) -> str:
-    """The day of a timestamp, "2021-04-20T16:07:14Z" -> "2021-04-20"; "" if it cannot be read."""
-    try:
-        return date.fromisoformat(timestamp[:10]).isoformat()
-    except ValueError:
-        return ""
 
 
 def _is_withdrawn(entry: Element) -> bool:
@@ -171,7 +174,8 @@ def _work(entry: Element, client: HttpClient | None) -> Work | None:
     if identifier is None or not title:
         return None
     names = [_text(author, "a:name")[:500] for author in entry.findall("a:author", _ATOM)[:MOST]]
-    terms = [category.get("term", "")[:100] for category in entry.findall("a:category", _ATOM)[:50]]
+    named = [*entry.findall("x:primary_category", _ATOM)[:1], *entry.findall("a:category", _ATOM)[:50]]
+    terms = [category.get("term", "")[:100] for category in named]
     doi = parse_doi(find_doi(_text(entry, "x:doi")))
     pdf = client.addresses.arxiv_pdf(identifier) if client else f"https://arxiv.org/pdf/{identifier}"
     return Work(
@@ -179,6 +183,7 @@ def _work(entry: Element, client: HttpClient | None) -> Work | None:
         title=title,
         authors=tuple(WorkAuthor(*split_listed_name(name)) for name in names if name),
         year=find_year(_text(entry, "a:published")),
+        date=day_in(_text(entry, "a:published")),
         abstract=_text(entry, "a:summary"),
         doi=doi.value if doi and doi.kind == "doi" else "",
         arxiv=identifier,

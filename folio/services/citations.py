@@ -201,7 +201,8 @@ class Expander:
 
 def _passes(work: Work, query: SearchQuery) -> bool:
     return (
-        (query.since is None or (work.year or 0) >= query.since)
+        (query.since is None or (work.date or str(work.year or "")) >= str(query.since)[: len(work.date) or 4])
+        and (query.until is None or (work.date or str(work.year or 9999)) <= str(query.until)[: len(work.date) or 4])
         and (not query.is_open or bool(work.is_open or work.pdfs))
         and (work.cited or 0) >= query.min_cited
     )

@@ -27,7 +27,7 @@ from pyrate_limiter import InMemoryBucket, Rate, RateItem
 from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt
 
 from folio.errors import DiskFull, SourceError
-from folio.services.addresses import NAMES, PDF_RATE, RATES, Service, ServiceAddresses, host_of
+from folio.services.addresses import LANES, NAMES, PDF_RATE, RATES, Service, ServiceAddresses, host_of
 from folio.services.cache import Clock, Reply, ResponseCache, SystemClock
 from folio.system.files import unusable
 from folio.system.transport import PooledTransport
@@ -42,6 +42,7 @@ _REDIRECTS = 5
 _REPORTED_S = 5  # a wait from this length on is reported
 _REDIRECTED = frozenset({301, 302, 303, 307, 308})
 _TEMPORARY = frozenset({429, 500, 502, 503, 504})
+_XML_ENDS: dict[Service, str] = {"arxiv": "</feed>", "arxivoai": "</OAI-PMH>"}
 _CHUNK = 2**16  # bytes
 _HEAD = 4096  # bytes that show the type of a file
 _TAIL = 2048  # bytes in which the end mark of a PDF stands
@@ -122,13 +123,14 @@ class HttpClient:
     def __exit__(self, *_: object) -> None:
         self._http.close()
 
-    def get(self, service: Service, path: str, parameters: Mapping[str, str]) -> Reply:
+    def get(self, service: Service, path: str, parameters: Mapping[str, str], *, is_cached: bool = True) -> Reply:
         """A service's reply, with status 200, 400 or 404; from the cache if it is less than a day old.
 
+        is_cached: whether the reply may come from the cache.
         An older reply is revalidated; it is still used if it has not changed or the service fails. Raises SourceError.
         """
         address = httpx.URL(f"{self.addresses.api(service)}{path}", params=dict(parameters))
-        known = self._cache.get(str(address))
+        known = self._cache.get(str(address)) if is_cached else None
         if known is not None and self._cache.is_fresh(known):
             return known
         headers = self.identity.headers(service)
@@ -229,7 +231,7 @@ class HttpClient:
         self._backend.limit(seconds)
         try:
             for _ in range(_REDIRECTS + 1):
-                lane = service or f"PDFs of {host_of(url)}"
+                lane = LANES.get(service, service) if service else f"PDFs of {host_of(url)}"
                 self._limits.wait(lane, RATES[service] if service else PDF_RATE, self._clock)
                 self.requests += 1
                 with self._http.stream("GET", url, headers=sent) as response:
@@ -260,8 +262,8 @@ def _is_worth_storing(service: Service, reply: Reply) -> bool:
         return reply.status == 404
     if reply.url.endswith("/x-bibtex"):
         return reply.text.rstrip().endswith("}")
-    if service == "arxiv":
-        return reply.text.rstrip().endswith("</feed>")
+    if service in _XML_ENDS:
+        return reply.text.rstrip().endswith(_XML_ENDS[service])
     try:
         json.loads(reply.text)
     except (ValueError, RecursionError):

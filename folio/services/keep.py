@@ -129,7 +129,7 @@ def candidates(
 def pdf_name(work: Work, *, with_version: bool = False) -> str:
     """The name of a work's file: "2312.10997 Retrieval-Augmented Generation for Large Language Models.pdf"."""
     arxiv = work.arxiv if with_version else bare_arxiv(work.arxiv)
-    identifier = arxiv or work.doi or work.openalex or work.semanticscholar[:12]
+    identifier = arxiv or work.doi or work.openalex or work.semanticscholar[:12] or work.pmcid or work.pmid
     start = _NOT_IN_A_NAME.sub("_", identifier)[:_LONGEST_ID].strip("._") or "paper"
     words = one_line(_NOT_IN_A_NAME.sub(" ", work.title))
     if len(words) > _LONGEST_TITLE:
@@ -140,7 +140,8 @@ def pdf_name(work: Work, *, with_version: bool = False) -> str:
 def identifier_of(work: Work) -> Identifier | None:
     """The best identifier for asking about a work, preferably of the source that described it; None if it has none."""
     own = {"arxiv": work.arxiv, "openalex": work.openalex, "semanticscholar": work.semanticscholar}
-    tried = (own.get(work.source, work.doi), work.doi, work.arxiv, work.openalex, work.semanticscholar)
+    pubmed = work.pmcid or (f"PMID:{work.pmid}" if work.pmid else "")
+    tried = (own.get(work.source, work.doi), work.doi, work.arxiv, work.openalex, work.semanticscholar, pubmed)
     return next(filter(None, map(find_identifier, tried)), None)
 
 
@@ -151,6 +152,8 @@ def identifiers_of(work: Work) -> list[Identifier]:
         ("arxiv", work.arxiv),
         ("openalex", work.openalex),
         ("semanticscholar", work.semanticscholar),
+        ("pmid", work.pmid),
+        ("pmcid", work.pmcid),
     )
     return [Identifier(kind, value) for kind, value in named if value]
 

@@ -15,7 +15,7 @@ from folio.papers.identifiers import Identifier, bare_arxiv, parse_identifier
 from folio.papers.metadata import FIELDS, Field, Metadata, Source, with_own_version
 from folio.papers.metadata import merged as merged_metadata
 from folio.papers.work import SourceName, Work, grouped
-from folio.services import arxiv, crossref, keep, openalex, semantic_scholar
+from folio.services import arxiv, crossref, europepmc, keep, oai, openalex, semantic_scholar
 from folio.services.addresses import NAMES
 from folio.services.answers import SearchQuery, SearchSource
 from folio.services.http import HttpClient
@@ -31,11 +31,13 @@ _BY_IDENTIFIER: dict[SourceName, _Ask] = {
     "arxiv": lambda client, name: (
         next(iter(arxiv.by_ids(client, [name.value])), None) if name.kind == "arxiv" else None
     ),
+    "europepmc": europepmc.by_identifier,
 }
 # To get a paper: services that know open copies first. To describe it: the source that registered it first.
-TO_GET: tuple[SourceName, ...] = ("openalex", "semanticscholar", "crossref")
-TO_DESCRIBE: tuple[SourceName, ...] = ("arxiv", "crossref", "openalex", "semanticscholar")
-SERVICE_NAMES: dict[FoundBy, str] = {"doi": "DOI", "arxiv": "arXiv id"}  # as people read it
+TO_GET: tuple[SourceName, ...] = ("openalex", "semanticscholar", "crossref", "europepmc")
+TO_DESCRIBE: tuple[SourceName, ...] = ("arxiv", "crossref", "openalex", "semanticscholar", "europepmc")
+# As people read it
+SERVICE_NAMES: dict[FoundBy, str] = {"doi": "DOI", "arxiv": "arXiv id", "pmid": "PubMed id", "pmcid": "PMC id"}
 
 
 class Lookup:
@@ -79,12 +81,22 @@ class Lookup:
     def search(self, query: SearchQuery, source: SearchSource | None) -> list[list[Work]]:
         """The works that match, each as a list of its descriptions. source: None for the first service that answers.
 
+        arXiv is searched for categories; without words, all works of its categories and dates are listed.
         Raises SourceError if none answers; UsageError for a search that a source does not offer.
         """
+        if query.categories:
+            source = "arxiv"
         if source == "arxiv" and (query.sort == "citations" or query.min_cited):
             remedy = "Search OpenAlex, or leave out the minimum of citations and the order by citations."
             raise UsageError("arXiv does not count citations.", remedy)
-        ask = {"openalex": openalex.search, "semanticscholar": semantic_scholar.search, "arxiv": arxiv.search}
+        if query.categories and not query.words:
+            return grouped(list(oai.harvest(self.client, query)))
+        ask = {
+            "openalex": openalex.search,
+            "semanticscholar": semantic_scholar.search,
+            "arxiv": arxiv.search,
+            "europepmc": europepmc.search,
+        }
         chosen: Sequence[SearchSource] = (source,) if source else ("openalex", "semanticscholar")
         for name in chosen[:-1]:
             try:

@@ -22,6 +22,7 @@ from folio.services.answers import (
     WorkPart,
     Year,
     clean,
+    day_in,
     is_found,
     orcid,
     page_range,
@@ -94,6 +95,7 @@ class OpenAlexWork(WorkPart):
     doi: Line = ""
     title: Line = ""
     publication_year: Year = None
+    publication_date: Line = ""
     ids: dict[str, Any] | None = None
     type: Line = ""
     type_crossref: Line = ""
@@ -127,6 +129,8 @@ class OpenAlexWork(WorkPart):
             title=self.title,
             authors=tuple(_author(each) for each in self.authorships if each.author.display_name),
             year=self.publication_year,
+            # The first of January stands for a date of which only the year is known.
+            date="" if self.publication_date.endswith("-01-01") else day_in(self.publication_date),
             venue="" if is_repository else source.display_name,
             abstract=_abstract(self.abstract_inverted_index or {}),
             kind=kind,
@@ -163,11 +167,13 @@ class OpenAlexWork(WorkPart):
 
 
 def by_identifier(client: HttpClient, identifier: Identifier) -> Work | None:
-    """The work of an OpenAlex id, a DOI or an arXiv id; None if OpenAlex does not have it. Raises SourceError."""
+    """The work of an OpenAlex id, a DOI, an arXiv or a PubMed id; None if it is unknown. Raises SourceError."""
     named = {
         "openalex": identifier.value,
         "doi": f"doi:{quote(identifier.value, safe='/')}",
         "arxiv": f"doi:10.48550/arxiv.{bare_arxiv(identifier.value)}",
+        "pmid": f"pmid:{identifier.value}",
+        "pmcid": f"pmcid:{identifier.value}",
     }.get(identifier.kind)
     if named is None:
         return None
@@ -219,7 +225,9 @@ def retracted(client: HttpClient, dois: Sequence[str], numbers: Sequence[str]) -
 
 def _listed(client: HttpClient, query: SearchQuery, filters: list[str]) -> list[Work]:
     if query.since:
-        filters.append(f"from_publication_date:{query.since}-01-01")
+        filters.append(f"from_publication_date:{query.since}")
+    if query.until:
+        filters.append(f"to_publication_date:{query.until}")
     if query.is_open:
         filters.append("is_oa:true")
     if query.min_cited:

@@ -20,6 +20,7 @@ from folio.services.answers import (
     SearchQuery,
     WorkPart,
     Year,
+    day_in,
     is_found,
     parse_all,
     parse_json,
@@ -33,7 +34,7 @@ _PAGE = 100  # works in one reply
 _ID = re.compile(S2_ID)
 _FIELDS = (
     "externalIds,title,authors,year,venue,abstract,journal,publicationTypes,citationCount,referenceCount,"
-    "isOpenAccess,openAccessPdf,fieldsOfStudy"
+    "isOpenAccess,openAccessPdf,fieldsOfStudy,publicationDate"
 )
 _SORTS = {"date": "publicationDate:desc", "citations": "citationCount:desc"}
 _KINDS = {
@@ -76,6 +77,7 @@ class S2Work(WorkPart):
     isOpenAccess: bool | None = None  # noqa: N815
     openAccessPdf: _OpenPdf | None = None  # noqa: N815
     fieldsOfStudy: Bounded[Line]  # noqa: N815
+    publicationDate: Line = ""  # noqa: N815
 
     @property
     def names_a_work(self) -> bool:
@@ -94,6 +96,7 @@ class S2Work(WorkPart):
             title=self.title,
             authors=tuple(WorkAuthor(*split_listed_name(each.name)) for each in self.authors if each.name),
             year=self.year,
+            date=day_in(self.publicationDate),
             venue="" if is_preprint else self.venue or journal.name,
             abstract=self.abstract,
             kind="" if is_preprint else kind,
@@ -134,8 +137,8 @@ def by_title(client: HttpClient, title: str) -> list[Work]:
 def search(client: HttpClient, query: SearchQuery) -> list[Work]:
     """Works that match; those not sorted by relevance come from the bulk search. Raises SourceError."""
     parameters = {"query": query.words, "fields": _FIELDS}
-    if query.since:
-        parameters["year"] = f"{query.since}-"
+    if query.since or query.until:
+        parameters["publicationDateOrYear"] = f"{query.since or ''}:{query.until or ''}"
     if query.min_cited:
         parameters["minCitationCount"] = str(query.min_cited)
     if query.is_open:
@@ -196,5 +199,11 @@ def _data(status: int, text: str) -> Any:
 def _named(identifier: Identifier) -> str | None:
     """An identifier in Semantic Scholar's notation; None for kinds that it does not know."""
     value = quote(identifier.value, safe="/:")
-    names = {"semanticscholar": value, "doi": f"DOI:{value}", "arxiv": f"ARXIV:{bare_arxiv(identifier.value)}"}
+    names = {
+        "semanticscholar": value,
+        "doi": f"DOI:{value}",
+        "arxiv": f"ARXIV:{bare_arxiv(identifier.value)}",
+        "pmid": f"PMID:{value}",
+        "pmcid": f"PMCID:{value.removeprefix('PMC')}",
+    }
     return names.get(identifier.kind)

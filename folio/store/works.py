@@ -40,13 +40,13 @@ from folio.store.database import Database
 from folio.store.rows import mapped, string, typed
 
 # The sources by trust: Crossref first for a work with a DOI, because journals register there; otherwise arXiv first
-_PUBLISHED: tuple[SourceName, ...] = ("crossref", "openalex", "semanticscholar", "arxiv")
-_PREPRINT: tuple[SourceName, ...] = ("arxiv", "openalex", "semanticscholar", "crossref")
-FoundBy = Literal["doi", "arxiv", "openalex", "semanticscholar", "title", "fetched"]
+_PUBLISHED: tuple[SourceName, ...] = ("crossref", "openalex", "semanticscholar", "europepmc", "arxiv")
+_PREPRINT: tuple[SourceName, ...] = ("arxiv", "openalex", "semanticscholar", "europepmc", "crossref")
+FoundBy = Literal["doi", "arxiv", "openalex", "semanticscholar", "pmid", "pmcid", "title", "fetched"]
 _DATE = re.compile(r"(?:\d{4}(?:-\d\d(?:-\d\d)?)?)?", re.ASCII)
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00", re.ASCII)
 _ID = re.compile(r"[0-9a-f]{16}")
-_MARK = re.compile(r"(?:doi|arxiv|openalex|semanticscholar) .{1,500}")
+_MARK = re.compile(r"(?:doi|arxiv|openalex|semanticscholar|pmid|pmcid) .{1,500}")
 _LONGEST_LINK = 500
 _WHOLE = 1000  # the best score, as it is stored
 

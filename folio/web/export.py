@@ -43,7 +43,7 @@ from folio.zotero.link import checked
 
 NO_ANSWER = "This question has no answer."
 _MOST_NAMED = 10  # papers
-_SCOPE_FIELDS = ("year", "author", "venue", "section", "collection", "tag", "cited_by")
+_SCOPE_FIELDS = ("year", "author", "venue", "section", "collection", "tag", "cited_by", "category")
 
 
 def markdown(title: str, replies: Sequence[Mapping[str, Any]], *, numbered: bool = False) -> str:

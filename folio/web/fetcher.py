@@ -29,7 +29,10 @@ Check = Callable[[], None]  # raises to cancel
 _START = f"Start it with `{command('serve --online')}`, or set `ONLINE=true`."
 _OFF = f"Off: this Folio contacts no service on the internet. {_START}"
 _BY_HAND = "Get the file in a browser, and drop it onto the page."
-_ON = "On: searches go to OpenAlex, Semantic Scholar or arXiv. Papers are downloaded from where they are free to read."
+_ON = (
+    "On: searches go to OpenAlex, Semantic Scholar, arXiv or Europe PMC. Papers are downloaded from where they are free"
+    " to read."
+)
 
 
 class Services(Protocol):

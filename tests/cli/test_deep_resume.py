@@ -281,7 +281,7 @@ def test_another_answerer_does_not_go_on_with_it(builtin: CliRunner, ollama_serv
 def test_a_damaged_checkpoint_is_an_error_of_two_lines(builtin: CliRunner) -> None:
     stopped(builtin)
     filters = json.loads(checkpoint(builtin).read_text())
-    filters["head"]["options"]["filters"] = [["x"]]  # which nobody typed
+    filters["head"]["options"]["filters"] = [["x"]] * 20  # more than there are
     for content in ("", "{}", '{"version": 99}', "[" * 100_000, json.dumps(filters)):
         checkpoint(builtin).write_text(content)
         refused = builtin.query("--resume")

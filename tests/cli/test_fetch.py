@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
+from datetime import date
 from pathlib import Path
 
 import pytest
 
+from folio.bibliography import bibtex
+from folio.cli import fetch
 from folio.papers.metadata import Field, Metadata, PersonName
 from folio.services import arxiv
 from folio.services.cache import SystemClock
 from folio.store.indexes import LIBRARY
+from tests.cli.test_papers import run as run_papers
 from tests.helpers.cli_runner import CliRunner
 from tests.helpers.desk_library import describe, opened, papers_of
 from tests.helpers.factories import GLACIERS, OTTERS, small_papers, write_pdf
@@ -20,6 +25,8 @@ from tests.helpers.source_records import (
     crossref,
     crossref_list,
     crossref_work,
+    oai_list,
+    oai_record,
     openalex_list,
     openalex_work,
     s2_work,
@@ -167,10 +174,71 @@ def test_arxiv_is_searched_page_by_page(online: CliRunner, server: SourceServer)
     assert server.asked[0].parameters["search_query"] == "all:paper AND submittedDate:[202101010000 TO 210012312359]"
 
 
+def test_a_category_of_a_month_is_listed_fetched_and_asked_alone(online: CliRunner, server: SourceServer) -> None:
+    """Categories and dates are stored, survive a rebuild, are shown, filtered by, and come out of an export whole."""
+    records = (
+        oai_record("2101.00001", "Glaciers of the Alps", "2021-01-04", "cs.CL", "cs.LG"),
+        oai_record("2101.00002", "Changed later", "2020-12-31", "cs.CL", changed="2021-01-05"),
+    )
+    asked = {"set": "cs:cs:CL", "from": "2021-01-01", "metadataPrefix": "arXiv"}
+    server.add("/arxivoai/oai", Answer(oai_list(*records)), parameters=asked)
+    server.add("/pdf/2101.00001", Answer(pdf(online.folder, GLACIERS)))
+    write_pdf(online.papers / "otters.pdf", OTTERS)
+    ran = online.fetch("--yes", "--category", "cs.CL", "--since", "2021-01", "--until", "2021-01")
+    assert (ran.code, "Changed later" in ran.out) == (0, False)
+    assert online.ingest("--rebuild").code == 0
+    (glaciers,) = (paper for paper in papers_of(online).values() if paper.metadata.categories.value)
+    assert glaciers.metadata.categories == Field(("cs.CL", "cs.LG"), "arxiv", True)
+    assert glaciers.metadata.date == Field("2021-01-04", "arxiv", True)
+    assert "2021-01-04" in run_papers(online, "show", glaciers.file).out
+    for name in ("cs.lg", "cs"):
+        ran = run_papers(online, "list", "--category", name, "--json")
+        (listed,) = map(json.loads, ran.out.splitlines())
+        assert (listed["date"], listed["categories"]) == ("2021-01-04", ["cs.CL", "cs.LG"])
+    assert "cs.LG" in run_papers(online, "list", "--by", "category").out
+    wrong = online.query("--category", "cs.AI", "How long is the glacier?")
+    assert (wrong.code, "has the category “cs.AI”" in wrong.err) == (2, True)
+    assert "otters.pdf" not in online.query("--sources", "--category", "cs.CL", "How long is it?").out
+    exported = run_papers(online, "export").out
+    for field in ("primaryClass = {cs.CL}", "categories = {cs.CL, cs.LG}", "month = jan", "day = {4}"):
+        assert field in exported
+    (entry,) = (entry for entry in bibtex.read(exported)[0] if entry.arxiv)
+    assert entry.describe().categories.value == ("cs.CL", "cs.LG")
+    items = json.loads(run_papers(online, "export", "--format", "csl-json").out)
+    (item,) = (item for item in items if "archive" in item)
+    assert (item["issued"], item["categories"]) == ({"date-parts": [[2021, 1, 4]]}, ["cs.CL", "cs.LG"])
+
+
+@pytest.mark.parametrize(
+    ("written", "first", "last"),
+    [
+        ("2024", (2024, 1, 1), (2024, 12, 31)),
+        ("2024-02", (2024, 2, 1), (2024, 2, 29)),
+        ("2023-12", (2023, 12, 1), (2023, 12, 31)),
+        ("2024-02-29", (2024, 2, 29), (2024, 2, 29)),
+    ],
+)
+def test_a_date_is_a_year_a_month_or_a_day(
+    written: str, first: tuple[int, int, int], last: tuple[int, int, int]
+) -> None:
+    given = fetch.parser("fetch.py").parse_args(["--search", "x", "--since", written, "--until", written])
+    assert (given.since, given.until) == (date(*first), date(*last))
+
+
+@pytest.mark.parametrize("written", ["21", "2021-13", "2021-02-30", "1799", "20210101", "2021-", "2021-W01", "٢٠٢١"])
+def test_what_is_no_date_is_refused(written: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        fetch.parser("fetch.py").parse_args(["--search", "x", "--since", written])
+    assert "must be a year, a month or a day" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
         "",
+        "--category cs.CL",  # too large
+        "--category cs.CL --since 2021 --source openalex",
+        "--category CS;CL --since 2021",
         "2101.00001 --metadata",
         "otters",
         "--search=",

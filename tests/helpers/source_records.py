@@ -97,3 +97,83 @@ def arxiv_feed(*entries: str, total: int | None = None) -> bytes:
         f"<opensearch:totalResults>{len(entries) if total is None else total}</opensearch:totalResults>"
         f"{''.join(entries)}</feed>"
     ).encode()
+
+
+def oai_record(
+    number: str, title: str, created: str, *categories: str, changed: str = "", deleted: bool = False
+) -> str:
+    """A record of arXiv's OAI-PMH, `metadataPrefix=arXiv`. number: without a version. changed: its datestamp."""
+    header = f"<identifier>oai:arXiv.org:{number}</identifier><datestamp>{changed or created}</datestamp>"
+    if deleted:
+        return f'<record><header status="deleted">{header}</header></record>'
+    return (
+        f"<record><header>{header}<setSpec>cs:cs:CL</setSpec></header><metadata>"
+        f'<arXiv xmlns="http://arxiv.org/OAI/arXiv/"><id>{number}</id><created>{created}</created>'
+        "<authors><author><keyname>Byte</keyname><forenames>Ada</forenames></author></authors>"
+        f"<title>{escape(title)}</title><categories>{' '.join(categories)}</categories>"
+        f"<license>http://creativecommons.org/licenses/by/4.0/</license><abstract>  On {escape(title)}.\n</abstract>"
+        "</arXiv></metadata></record>"
+    )
+
+
+def oai_list(*records: str, token: str | None = None) -> bytes:
+    """A part of a list. token: for the next part; "" in the last part of several, None in a list of one part."""
+    more = "" if token is None else f'<resumptionToken cursor="0">{escape(token)}</resumptionToken>'
+    return _oai(f"<ListRecords>{''.join(records)}{more}</ListRecords>")
+
+
+def oai_error(code: str, said: str = "") -> bytes:
+    return _oai(f'<error code="{code}">{escape(said)}</error>')
+
+
+def _oai(content: str) -> bytes:
+    return (
+        '<?xml version="1.0" encoding="UTF-8"?><OAI-PMH xmlns="http://www.openarchives.org/OAI/2.0/">'
+        "<responseDate>2026-01-05T00:00:00Z</responseDate>"
+        f'<request verb="ListRecords">http://oaipmh.arxiv.org/oai</request>{content}</OAI-PMH>'
+    ).encode()
+
+
+def europepmc_work(number: int, title: str, *authors: tuple[str, str], doi: str = "", pdf: str = "") -> dict[str, Any]:
+    """A work of Europe PMC as its documentation shows one: the service itself was never asked.
+
+    authors: ("Ada", "Byte"). pdf: the address of an open copy.
+    """
+    link = {"availability": "Open access", "availabilityCode": "OA", "documentStyle": "pdf", "site": "Europe_PMC"}
+    page = {"availability": "Subscription required", "availabilityCode": "S", "documentStyle": "doi", "site": "DOI"}
+    links = [{**page, "url": f"https://doi.org/{doi}"}, *([{**link, "url": pdf}] if pdf else [])]
+    return {
+        "id": str(number),
+        "source": "MED",
+        "pmid": str(number),
+        "pmcid": f"PMC{number}",
+        **({"doi": doi} if doi else {}),
+        "title": f"{title}.",
+        "authorString": ", ".join(f"{family} {given[0]}" for given, family in authors),
+        "authorList": {
+            "author": [
+                {
+                    "fullName": f"{family} {given[0]}",
+                    "firstName": given,
+                    "lastName": family,
+                    "authorId": {"type": "ORCID", "value": "0000-0002-5424-5260"},
+                }
+                for given, family in authors
+            ]
+        },
+        "journalInfo": {"issue": "3", "volume": "12", "yearOfPublication": 2021, "journal": {"title": "Sea Life"}},
+        "pubYear": "2021",
+        "pageInfo": "137-150",
+        "abstractText": "<h4>Background</h4>Otters eat &lt;1 kg.",
+        "pubTypeList": {"pubType": ["research-article", "Journal Article"]},
+        "fullTextUrlList": {"fullTextUrl": links},
+        "isOpenAccess": "Y" if pdf else "N",
+        "citedByCount": 12,
+        "license": "cc by",
+        "firstPublicationDate": "2021-05-26",
+    }
+
+
+def europepmc_list(*works: dict[str, Any], cursor: str = "") -> dict[str, Any]:
+    following = {"nextCursorMark": cursor} if cursor else {}
+    return {"version": "6.9", "hitCount": len(works), **following, "resultList": {"result": list(works)}}

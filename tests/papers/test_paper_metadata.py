@@ -95,7 +95,7 @@ ORIGINS = st.sampled_from(["page", "pdf metadata", "cited works", "bibliography"
 def _values(name: str) -> st.SearchStrategy[Any]:
     lists: dict[str, st.SearchStrategy[Any]] = {"authors": PEOPLE, "year": st.none() | st.integers(0, 9999)}
     lists["further"] = st.lists(st.tuples(TEXTS, TEXTS), max_size=3).map(tuple)
-    lists |= dict.fromkeys(("tags", "collections"), st.lists(TEXTS, max_size=3).map(tuple))
+    lists |= dict.fromkeys(("tags", "collections", "categories"), st.lists(TEXTS, max_size=3).map(tuple))
     return lists.get(name, TEXTS)
 
 

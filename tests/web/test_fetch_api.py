@@ -130,6 +130,8 @@ def test_works_are_found_with_what_is_here_of_them(app: App, server: SourceServe
         "title": f"Solar {UNCLOSED} Cells",
         "authors": ["Ada Byte", "Bo Bit"],
         "year": 2021,
+        "date": "",
+        "categories": [],
         "venue": "",
         "abstract": "Otters eat Otters",
         "doi": "10.1234/solar",

@@ -32,7 +32,7 @@ declare namespace Api {
   }
 
   interface AuthorsFieldJson {
-    origin: "" | "page" | "pdf metadata" | "identifier" | "file date" | "cited works" | "file name" | "arxiv" | "openalex" | "crossref" | "semanticscholar" | "bibliography" | "zotero" | "person";
+    origin: "" | "page" | "pdf metadata" | "identifier" | "file date" | "cited works" | "file name" | "arxiv" | "openalex" | "crossref" | "semanticscholar" | "europepmc" | "bibliography" | "zotero" | "person";
     sure: boolean;
     value: (PersonJson_Output)[];
   }
@@ -96,6 +96,7 @@ declare namespace Api {
     collection?: (string)[];
     tag?: (string)[];
     cited_by?: (string)[];
+    category?: (string)[];
     papers?: (string)[];
     message: string;
     conversation?: string | null;
@@ -300,6 +301,8 @@ declare namespace Api {
     venue: TextFieldJson;
     doi: TextFieldJson;
     arxiv: TextFieldJson;
+    date: TextFieldJson;
+    categories: ListFieldJson;
     abstract: TextFieldJson;
     kind: TextFieldJson;
     volume: TextFieldJson;
@@ -324,6 +327,7 @@ declare namespace Api {
     collection?: (string)[];
     tag?: (string)[];
     cited_by?: (string)[];
+    category?: (string)[];
     papers?: (string)[];
   }
 
@@ -397,7 +401,7 @@ declare namespace Api {
   }
 
   interface ListFieldJson {
-    origin: "" | "page" | "pdf metadata" | "identifier" | "file date" | "cited works" | "file name" | "arxiv" | "openalex" | "crossref" | "semanticscholar" | "bibliography" | "zotero" | "person";
+    origin: "" | "page" | "pdf metadata" | "identifier" | "file date" | "cited works" | "file name" | "arxiv" | "openalex" | "crossref" | "semanticscholar" | "europepmc" | "bibliography" | "zotero" | "person";
     sure: boolean;
     value: (string)[];
   }
@@ -412,6 +416,8 @@ declare namespace Api {
     venue: string;
     doi: string;
     arxiv: string;
+    date: string;
+    categories: (string)[];
     tags: (string)[];
     collections: (string)[];
     unsure: (string)[];
@@ -488,7 +494,7 @@ declare namespace Api {
     kind: "retraction" | "withdrawal" | "removal" | "partial-retraction" | "expression-of-concern" | "correction" | "older-version" | "same-paper" | "reinstatement" | "new-version";
     date: string;
     link: string;
-    source: "openalex" | "semanticscholar" | "crossref" | "arxiv";
+    source: "openalex" | "semanticscholar" | "crossref" | "arxiv" | "europepmc";
     mark: string;
     text: string;
   }
@@ -521,7 +527,7 @@ declare namespace Api {
   }
 
   interface PairsFieldJson {
-    origin: "" | "page" | "pdf metadata" | "identifier" | "file date" | "cited works" | "file name" | "arxiv" | "openalex" | "crossref" | "semanticscholar" | "bibliography" | "zotero" | "person";
+    origin: "" | "page" | "pdf metadata" | "identifier" | "file date" | "cited works" | "file name" | "arxiv" | "openalex" | "crossref" | "semanticscholar" | "europepmc" | "bibliography" | "zotero" | "person";
     sure: boolean;
     value: ([string, string])[];
   }
@@ -554,6 +560,8 @@ declare namespace Api {
     venue: string;
     doi: string;
     arxiv: string;
+    date: string;
+    categories: (string)[];
     tags: (string)[];
     collections: (string)[];
     unsure: (string)[];
@@ -590,6 +598,8 @@ declare namespace Api {
     publisher?: string | null;
     url?: string | null;
     citation_key?: string | null;
+    date?: string | null;
+    categories?: (string)[] | null;
     tags?: (string)[] | null;
   }
 
@@ -609,6 +619,8 @@ declare namespace Api {
     venue: string;
     doi: string;
     arxiv: string;
+    date: string;
+    categories: (string)[];
     tags: (string)[];
     collections: (string)[];
     unsure: (string)[];
@@ -755,6 +767,7 @@ declare namespace Api {
     collection: (string)[];
     tag: (string)[];
     cited_by: (string)[];
+    category: (string)[];
     papers: (ScopePaperJson)[];
   }
 
@@ -792,6 +805,7 @@ declare namespace Api {
     collection?: (string)[];
     tag?: (string)[];
     cited_by?: (string)[];
+    category?: (string)[];
     papers?: (string)[];
     query: string;
     top_k?: number;
@@ -861,7 +875,7 @@ declare namespace Api {
   }
 
   interface TextFieldJson {
-    origin: "" | "page" | "pdf metadata" | "identifier" | "file date" | "cited works" | "file name" | "arxiv" | "openalex" | "crossref" | "semanticscholar" | "bibliography" | "zotero" | "person";
+    origin: "" | "page" | "pdf metadata" | "identifier" | "file date" | "cited works" | "file name" | "arxiv" | "openalex" | "crossref" | "semanticscholar" | "europepmc" | "bibliography" | "zotero" | "person";
     sure: boolean;
     value: string;
   }
@@ -931,6 +945,8 @@ declare namespace Api {
     title: string;
     authors: (string)[];
     year: number | null;
+    date: string;
+    categories: (string)[];
     venue: string;
     abstract: string;
     doi: string;
@@ -944,7 +960,7 @@ declare namespace Api {
   }
 
   interface YearFieldJson {
-    origin: "" | "page" | "pdf metadata" | "identifier" | "file date" | "cited works" | "file name" | "arxiv" | "openalex" | "crossref" | "semanticscholar" | "bibliography" | "zotero" | "person";
+    origin: "" | "page" | "pdf metadata" | "identifier" | "file date" | "cited works" | "file name" | "arxiv" | "openalex" | "crossref" | "semanticscholar" | "europepmc" | "bibliography" | "zotero" | "person";
     sure: boolean;
     value: number | null;
   }

@@ -21,10 +21,11 @@ const FILTERS = [
   ["section", "ask.section", "ask.section.example"],
   ["collection", "ask.collection", "ask.collection.example"],
   ["tag", "ask.tag", "ask.tag.example"],
+  ["category", "ask.category", "ask.category.example"],
   ["cited_by", "ask.cited_by", "ask.cited_by.example"],
 ];
-/** @type {("collection" | "tag")[]} */
-const GROUPS = ["collection", "tag"]; // shown where papers have any
+/** @type {("collection" | "tag" | "category")[]} */
+const GROUPS = ["collection", "tag", "category"]; // shown where papers have any
 // As the server names them, and as people type them
 const SECTIONS =
   "abstract introduction methods results discussion conclusion limitations appendix caption footnote algorithm " +
@@ -118,7 +119,7 @@ function renderFilter(name, example) {
     placeholder: t(example),
     maxlength: MAX_TYPED,
     autocomplete: "off",
-    list: ["section", "collection", "tag"].includes(name) ? `known-${name}` : null,
+    list: ["section", ...GROUPS].includes(name) ? `known-${name}` : null,
     onchange: apply,
     /** @param {KeyboardEvent} event */
     onkeydown: (event) => {
@@ -163,12 +164,13 @@ function renderPaperChoices() {
   if (!papers.length) list.append(el("li", { class: "none" }, none));
 }
 
-/** Offers the collections and the tags that papers have. */
+/** Offers the collections, the tags and the categories that papers have. */
 function renderGroups() {
-  const { collections, tags } = library.get();
+  const { collections, tags, categories } = library.get();
   for (const [name, values] of /** @type {const} */ ([
     ["collection", collections],
     ["tag", tags],
+    ["category", categories],
   ])) {
     known.get(name)?.replaceChildren(...[...values].map((value) => el("option", { value })));
     const field = fields.get(name)?.parentElement;

@@ -4,7 +4,7 @@ import { el, isolate } from "../base/dom.js";
 import { getTitle, library } from "../base/state.js";
 import { parts, t } from "../base/strings.js";
 
-/** @typedef {"year" | "author" | "venue" | "section" | "collection" | "tag" | "cited_by"} Field */
+/** @typedef {"year" | "author" | "venue" | "section" | "collection" | "tag" | "category" | "cited_by"} Field */
 
 const MOST = 3; // papers that are named
 /** @type {Record<Field, import("../base/strings.js").Key>} */
@@ -15,6 +15,7 @@ const NAMES = {
   section: "ask.scope.section",
   collection: "ask.scope.collection",
   tag: "ask.scope.tag",
+  category: "ask.scope.category",
   cited_by: "ask.scope.cited_by",
 };
 const FIELDS = /** @type {Field[]} */ (Object.keys(NAMES));

@@ -12,6 +12,7 @@ import { keepUnchanged, Value } from "./value.js";
  * @property {Api.FailureJson[]} failures
  * @property {Set<string>} collections the paths of all papers' collections and of those above them, in order
  * @property {Set<string>} tags in order
+ * @property {Set<string>} categories in order
  */
 
 /** @typedef {import("./options.js").Options} Options */
@@ -21,7 +22,7 @@ import { keepUnchanged, Value } from "./value.js";
 export const health = new Value(/** @type {Api.Health | null} */ (null));
 
 /** @type {Library} */
-const EMPTY = { papers: new Map(), failures: [], collections: new Set(), tags: new Set() };
+const EMPTY = { papers: new Map(), failures: [], collections: new Set(), tags: new Set(), categories: new Set() };
 /** @type {Value<Library>} */
 export const library = new Value(EMPTY);
 
@@ -111,6 +112,7 @@ function takePapers({ papers, failures, tag: newTag }) {
     failures,
     collections: new Set(papers.flatMap((paper) => paper.collections.flatMap(listPaths)).sort(compareNames)),
     tags: new Set(papers.flatMap((paper) => paper.tags).sort(compareNames)),
+    categories: new Set(papers.flatMap((paper) => paper.categories).sort(compareNames)),
   });
 }
 

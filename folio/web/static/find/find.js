@@ -18,6 +18,7 @@ const CHOICES = {
       ["openalex", "find.source.openalex"],
       ["semanticscholar", "find.source.semanticscholar"],
       ["arxiv", "find.source.arxiv"],
+      ["europepmc", "find.source.europepmc"],
     ],
   },
   sort: {

@@ -55,6 +55,7 @@ const ORIGINS = {
   openalex: "origin.openalex",
   crossref: "origin.crossref",
   semanticscholar: "origin.semanticscholar",
+  europepmc: "origin.europepmc",
   bibliography: "origin.bibliography",
   zotero: "origin.zotero",
   person: "origin.person",

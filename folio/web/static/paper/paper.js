@@ -169,13 +169,14 @@ class PaperView {
   /** @param {Api.PaperDetails} paper */
   #showHead(paper) {
     const hadFocus = this.head.contains(document.activeElement);
-    const { authors, venue, year, pages, arxiv, doi, file, problems } = paper;
+    const { authors, venue, date, pages, arxiv, doi, file, problems } = paper;
     const facts = [
-      year ? String(year) : null,
+      date ? el("time", { datetime: date }, date) : null,
       venue ? isolate(venue) : null,
       t("paper.pages", { count: pages }),
       doi ? isolate(`doi:${doi}`) : null,
       arxiv ? isolate(`arXiv:${arxiv}`) : null,
+      paper.categories.length ? isolate(paper.categories.join(", ")) : null,
       paper.title ? isolate(file) : null,
     ].filter((fact) => fact !== null);
     const notices = paper.notices.length ? paper.notices : [paper.notice].filter((notice) => notice !== null);
