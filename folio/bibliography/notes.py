@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from folio.bibliography.export import library_bibtex, page_and_label
 from folio.bibliography.markdown import LINE_BREAK, escaped
+from folio.papers.link import reader_link
 from folio.shown_text import name_line, plain_line
 from folio.store.note_places import Place, PlacedNote, PlacedQuote
 from folio.store.notes import Colour, NoteQuote
@@ -37,8 +38,8 @@ def folio_link(page: str, quote: NoteQuote, note: str) -> str:
 
     page: the address of Folio's page.
     """
-    place = f"from={quote.start}&to={quote.end}&" if quote.quote else ""
-    return f"{page}#paper/{quote.paper}/p/{quote.page or 1}?{place}note={note}"
+    link = reader_link(page, quote.paper, quote.page or 1, (quote.start, quote.end) if quote.quote else None)
+    return f"{link}{'&' if '?' in link else '?'}note={note}"
 
 
 def zotero_link(placed: PlacedQuote) -> str:

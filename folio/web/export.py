@@ -1,7 +1,7 @@
 """Exports a conversation as Markdown, or as the HTML of a Zotero note with links that open the cited pages. Pure.
 
 Text from a paper, a file name or a model never becomes a link, a tag or a heading (bibliography/markdown.py). A link
-comes from zotero/link.py.
+comes from zotero/link.py or papers/link.py.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from folio.bibliography.export import CitedPage, merge_by_page, reference_line, 
 from folio.bibliography.markdown import LINE_BREAK, escaped, line_escaped
 from folio.deep.types import RELEVANT
 from folio.papers.label import published_in
+from folio.papers.link import reader_link
 from folio.shown_text import (
     ABOUT_EVIDENCE,
     AGREE,
@@ -95,24 +96,9 @@ def _turn(reply: Mapping[str, Any]) -> Iterator[str]:
         yield f"*{escaped(reply['answer'])}*"
     for warning in reply.get("warnings", ()):
         yield f"**{escaped(warning)}**"
-    if reply["sentences"] and (short := reply["sentences"][0].get("short")):
-        yield _short_answer(reply["sentences"][0], short)
-    before = Section()
-    for section, sentences in groupby(reply["sentences"], lambda sentence: Section.parse(sentence["section"])):
-        yield from _headings(section, before)
-        before = section
-        if section == SUMMARY:
-            yield "\n".join(_item("- ", "\n\n".join(_paragraphs([sentence]))) for sentence in sentences)
-        else:
-            yield from _paragraphs(sentences)
-    if note := _legend(reply):
-        yield f"*{escaped(note)}*"
-    if profile := reply.get("evidence_profile"):
-        yield from _profile(profile)
-    if reply["notice"]:
-        yield f"Note: {_with_code(reply['notice'])}"
-    if trace := reply.get("trace"):
-        yield f"*{_search_summary(trace)}*"
+    if reply["sentences"]:
+        yield "".join(map(Statements().add, reply["sentences"]))
+    yield from _remarks(reply)
     if sources:
         yield "### Sources"
     texts = [sentence["text"] for sentence in reply["sentences"]]
@@ -123,6 +109,76 @@ def _turn(reply: Mapping[str, Any]) -> Iterator[str]:
         yield "The papers do not support these statements of the model:"
         items = (f"{_statement(each['text'])}{LINE_BREAK}*Reason: {escaped(each['reason'])}*" for each in left_out)
         yield "\n".join(_item("- ", item) for item in items)
+
+
+class Statements:
+    """The statements of an answer as Markdown, one after the other: what was written stays as it is."""
+
+    def __init__(self) -> None:
+        self._before: Mapping[str, Any] | None = None
+
+    def add(self, sentence: Mapping[str, Any]) -> str:
+        """The next one, with what separates it from the one before, the headings above it, and a short answer."""
+        before, self._before = self._before, sentence
+        section = Section.parse(sentence["section"])
+        last = Section.parse(before["section"]) if before else Section()
+        blocks = [_short_answer(sentence, short)] if before is None and (short := sentence.get("short")) else []
+        blocks += _headings(section, last)
+        statement = "\n\n".join(_paragraph_of(sentence))
+        blocks.append(_item("- ", statement) if section == SUMMARY else statement)
+        return ("" if before is None else self._between(before, sentence)) + "\n\n".join(blocks)
+
+    def _between(self, before: Mapping[str, Any], sentence: Mapping[str, Any]) -> str:
+        if before["section"] != sentence["section"]:
+            return "\n\n"
+        if sentence["section"] == str(SUMMARY):
+            return "\n"
+        return "\n\n" if _stands_alone(before) or _stands_alone(sentence) else " "
+
+
+def ending(reply: Mapping[str, Any]) -> Iterator[str]:
+    """The paragraphs of an answer after its statements, where its sources are not listed.
+
+    What it says in place of statements, its warnings and remarks, what was searched if that was in vain, and how many
+    statements were left out.
+    """
+    if reply["refused"] or reply.get("remark"):
+        yield f"*{escaped(reply['answer'])}*"
+    if reply["refused"] and (scope := _scope_words(reply.get("scope"))):
+        yield f"Asked only: {escaped(scope)}"
+    for warning in reply.get("warnings", ()):
+        yield f"**{escaped(warning)}**"
+    yield from _remarks(reply)
+    if count := reply["dropped_sentences"]:
+        yield f"*{counted(count, 'unsupported sentence')} {'was' if count == 1 else 'were'} left out.*"
+
+
+def _remarks(reply: Mapping[str, Any]) -> Iterator[str]:
+    """The legend of reworded statements, the evidence profile, the notice, and the summary of a deep search."""
+    if note := _legend(reply):
+        yield f"*{escaped(note)}*"
+    if profile := reply.get("evidence_profile"):
+        yield from _profile(profile)
+    if reply["notice"]:
+        yield f"Note: {_with_code(reply['notice'])}"
+    if trace := reply.get("trace"):
+        yield f"*{_search_summary(trace)}*"
+
+
+def with_links(value: Any, page: str) -> Any:
+    """A reply, or a part of one, whose citations have as `link` the address of their words on Folio's page.
+
+    page: the address of Folio's page.
+    """
+    if isinstance(value, list):
+        return [with_links(item, page) for item in value]
+    if not isinstance(value, Mapping):
+        return value
+    fields = {name: with_links(item, page) for name, item in value.items()}
+    if "shown" in fields and "page" in fields:
+        span = (fields["span"][0], fields["span"][1]) if fields.get("span") else None
+        fields["link"] = reader_link(page, fields["paper"], fields["page"], span)
+    return fields
 
 
 def _profile(profile: Mapping[str, Any]) -> Iterator[str]:
@@ -174,19 +230,14 @@ def _headings(section: Section, before: Section) -> Iterator[str]:
         yield f"#### {escaped(section.subheading)}"
 
 
-def _paragraphs(sentences: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """Quoted sentences together; a sentence with several lines, or reworded, as a paragraph of its own."""
-    for alone, together in groupby(sentences, _stands_alone):
-        if not alone:
-            yield " ".join(map(_sentence, together))
-            continue
-        for sentence in together:
-            if sentence.get("instead_of"):
-                yield f"*{escaped(IN_PLACE)}*"
-            yield _sentence(sentence)
-            if _is_reworded(sentence):
-                quotes = dict.fromkeys(citation["quote"] for citation in sentence["citations"])
-                yield "\n>\n".join(f"> “{escaped(quote)}”" for quote in quotes)
+def _paragraph_of(sentence: Mapping[str, Any]) -> Iterator[str]:
+    """A statement; before it what it stands for, and after it the quotes of one that is reworded."""
+    if sentence.get("instead_of"):
+        yield f"*{escaped(IN_PLACE)}*"
+    yield _sentence(sentence)
+    if _is_reworded(sentence):
+        quotes = dict.fromkeys(citation["quote"] for citation in sentence["citations"])
+        yield "\n>\n".join(f"> “{escaped(quote)}”" for quote in quotes)
 
 
 def _stands_alone(sentence: Mapping[str, Any]) -> bool:
@@ -238,9 +289,14 @@ def _disagreeing(sentence: Mapping[str, Any]) -> Iterator[tuple[str, list[Mappin
 
 
 def _marks(citations: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Citations as the terminal shows them, each page once: "[Ongaro 2014, p. 6]", or "[1]" with a mark."""
-    marks = dict.fromkeys(cited.get("mark") or mark_again(str(cited["shown"]), cited["page"]) for cited in citations)
-    return list(map(line_escaped, marks))
+    """Citations as the terminal shows them, each page once: "[Ongaro 2014, p. 6]", or "[1]" with a mark.
+
+    One with a `link` is a link (with_links).
+    """
+    marks: dict[str, str] = {}
+    for cited in citations:
+        marks.setdefault(cited.get("mark") or mark_again(str(cited["shown"]), cited["page"]), cited.get("link", ""))
+    return [f"[{line_escaped(mark)}]({link})" if link else line_escaped(mark) for mark, link in marks.items()]
 
 
 def _source_item(number: int, source: CitedPage, texts: Sequence[str]) -> Iterator[str]:
