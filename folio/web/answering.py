@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing, suppress
 from threading import Event, Lock
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -15,6 +15,7 @@ from folio.answer_types import AnswerStopped
 from folio.errors import FolioError
 from folio.schema import web as schema
 from folio.store.conversations import RENEW_S
+from folio.web.earlier import EarlierTurn
 from folio.web.questions import Asked, Busy, is_stop
 from folio.web.stream import RequestCancelled, RequestThreads, contained, error_event, log_internal
 
@@ -141,8 +142,8 @@ class Answers:
             "deep": CapacityLimiter(MAX_CONCURRENT_DEEP_ANSWERS),
         }
 
-    async def start(self, request: schema.ChatRequest) -> tuple[str, int]:
-        """Store a question and begin to answer it; returns its conversation and its turn. Raises as Questions.begin.
+    async def start(self, request: schema.ChatRequest, earlier: Sequence[EarlierTurn] = ()) -> tuple[str, int]:
+        """Store a question and begin to answer it; returns its conversation and its turn. See Questions.begin.
 
         A question that was sent before is asked again, unless it has an answer or is being answered.
         """
@@ -151,7 +152,7 @@ class Answers:
             return before
         await self._wait_until_stopped(request.conversation)
         self._require_room()
-        return self._start(await _in_thread(self._questions.begin, request))
+        return self._start(await _in_thread(self._questions.begin, request, earlier))
 
     async def start_again(self, conversation: str, turn: int, model: str | None) -> None:
         """Ask a question again, unless it has an answer or is being answered. Raises as Questions.begin_again."""

@@ -37,6 +37,7 @@ from folio.papers.model import Paper
 from folio.schema import notes as note_schema
 from folio.schema import web as schema
 from folio.schema.invalid import what_is_wrong
+from folio.schema.openai import PREFIX, error_at
 from folio.schema.papers import Sha256
 from folio.search.filters import fitting_papers
 from folio.store import works
@@ -46,6 +47,7 @@ from folio.web.events import Broadcast, TellsOfChanges, TooManyListeners
 from folio.web.fetcher import Online, PaperFetcher
 from folio.web.guard import ALIVE, AccessRules, RequestGuard
 from folio.web.notes import add_note, bibtex_of_notes, change_note, chosen_notes, list_notes, remove_note
+from folio.web.openai import openai_routes
 from folio.web.papers import library_citations, paper_citations, require_papers
 from folio.web.questions import Busy
 from folio.web.service import Service
@@ -139,6 +141,7 @@ def make_web(app: App, rules: AccessRules, online: Online | None = None) -> Fast
         _fetch_routes(app, service.fetcher, threads),
         _upload_routes(service.uploads),
         _event_routes(broadcast),
+        openai_routes(app, service, answers, threads, rules),
     ):
         web.include_router(routes)
     _add_page(web, service.prepare_pages)
@@ -820,47 +823,58 @@ STATUSES: tuple[tuple[type[errors.FolioError], int], ...] = (
 RETRY_AFTER_S = 5
 
 
+# Status of an error -> the one that OpenAI's clients expect
+OPENAI_STATUSES = {422: 400}
+
+
 def handle_errors(web: FastAPI) -> None:
-    """Give every error the same JSON form."""
+    """Give every error the same JSON form; those of the OpenAI-compatible routes have OpenAI's."""
 
-    def respond(status: int, body: schema.ErrorBody) -> JSONResponse:
-        return JSONResponse(body.model_dump(), status)
+    def respond(request: Request, status: int, body: schema.ErrorBody, code: str | None = None) -> JSONResponse:
+        path = request.url.path
+        status = OPENAI_STATUSES.get(status, status) if path.startswith(PREFIX) else status
+        return JSONResponse(error_at(path, status, body, code).model_dump(), status)
 
-    def respond_to(error: errors.FolioError) -> JSONResponse:
+    def respond_to(request: Request, error: errors.FolioError) -> JSONResponse:
         status = next((status for kind, status in STATUSES if isinstance(error, kind)), 500)
-        response = respond(status, schema.error_body(error))
-        if isinstance(error, errors.StoreAway | TooManyListeners):
+        is_busy = isinstance(error, Busy) and request.url.path.startswith(PREFIX)
+        code = "model_not_found" if isinstance(error, errors.NotKnown) else None
+        response = respond(request, 429 if is_busy else status, schema.error_body(error), code)
+        if isinstance(error, errors.StoreAway | TooManyListeners) or is_busy:
             response.headers["Retry-After"] = str(RETRY_AFTER_S)
+        elif request.url.path.startswith(PREFIX):
+            response.headers["X-Should-Retry"] = "false"  # which OpenAI's clients would do twice
         return response
 
-    def respond_to_os(error: OSError) -> JSONResponse:
+    def respond_to_os(request: Request, error: OSError) -> JSONResponse:
         if is_full(error):
-            return respond_to(disk_full(Path(error.filename or gettempdir())))
-        return respond(403 if is_protected(error) else 500, schema.error_body(unusable(error)))
+            return respond_to(request, disk_full(Path(error.filename or gettempdir())))
+        return respond(request, 403 if is_protected(error) else 500, schema.error_body(unusable(error)))
 
     @web.exception_handler(errors.FolioError)
-    async def handle_folio_error(_: Request, error: errors.FolioError) -> Response:
-        return respond_to(error)
+    async def handle_folio_error(request: Request, error: errors.FolioError) -> Response:
+        return respond_to(request, error)
 
     @web.exception_handler(OSError)
-    async def handle_os_error(_: Request, error: OSError) -> Response:
-        return respond_to_os(error)
+    async def handle_os_error(request: Request, error: OSError) -> Response:
+        return respond_to_os(request, error)
 
     @web.exception_handler(RequestValidationError)
-    async def handle_invalid_request(_: Request, error: RequestValidationError) -> Response:
+    async def handle_invalid_request(request: Request, error: RequestValidationError) -> Response:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"][1:]) or str(first["loc"][0])
         happened, remedy = f"{place}: {what_is_wrong(first)}.", "/docs describes every field."
-        return respond(422, schema.InvalidBody(error=happened, remedy=remedy, field=place))
+        return respond(request, 422, schema.InvalidBody(error=happened, remedy=remedy, field=place))
 
     @web.exception_handler(HTTPException)
     async def handle_http_error(request: Request, error: HTTPException) -> Response:
         if isinstance(cause := error.__cause__, OSError):  # Starlette buffers large bodies in the temporary folder
-            return respond_to_os(cause)
+            return respond_to_os(request, cause)
         if error.status_code == 400 and request.url.path == "/papers":
-            return respond(400, _NO_UPLOAD)
+            return respond(request, 400, _NO_UPLOAD)
         message = _HTTP.get(error.status_code, str(error.detail))
-        response = respond(error.status_code, schema.ErrorBody(error=message, remedy="/docs lists every address."))
+        body = schema.ErrorBody(error=message, remedy="/docs lists every address.")
+        response = respond(request, error.status_code, body)
         response.headers.update(error.headers or {})
         return response
 

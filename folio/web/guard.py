@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-import json
 import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -31,6 +30,8 @@ from urllib.parse import parse_qs
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from folio.errors import FolioError
+from folio.schema.openai import error_at
+from folio.schema.web import ErrorBody
 from folio.system.network import is_loopback
 
 Headers = list[tuple[bytes, bytes]]
@@ -174,7 +175,8 @@ class RequestGuard:
             return
         limit = self.limit(scope["path"])
         request = _Request(scope)
-        exchange = _Exchange(receive, send, self._headers(scope["path"]), limit, is_long=_has_long_body(request))
+        headers = self._headers(request.path)
+        exchange = _Exchange(request.path, receive, send, headers, limit, is_long=_has_long_body(request))
         try:
             _require_short_head(request)
             host = _require_host(request, self.rules)
@@ -342,9 +344,10 @@ class _Exchange:
     """One request and its response, streamed: counts the bytes of the body and adds headers."""
 
     def __init__(
-        self, receive: Receive, send: Send, headers: Mapping[str, str], limit: int, *, is_long: bool
+        self, path: str, receive: Receive, send: Send, headers: Mapping[str, str], limit: int, *, is_long: bool
     ) -> None:
-        """is_long: whether the request has a long body, or one of unknown length."""
+        """path: of the request. is_long: whether the request has a long body, or one of unknown length."""
+        self._path = path
         self._is_long = is_long  # until it was read to its end
         self._closes = False  # whether the connection ends with the response
         self._receive = receive
@@ -392,8 +395,9 @@ class _Exchange:
         return kept + [(name.encode(), value.encode()) for name, value in self._headers.items()]
 
     async def refuse(self, refused: _Refused) -> None:
-        body = json.dumps({"error": refused.happened, "remedy": refused.remedy}, ensure_ascii=False).encode()
-        await self.respond(refused.status, body, [(b"content-type", b"application/json"), *refused.headers])
+        body = error_at(self._path, refused.status, ErrorBody(error=refused.happened, remedy=refused.remedy))
+        headers = [(b"content-type", b"application/json"), *refused.headers]
+        await self.respond(refused.status, body.model_dump_json().encode(), headers)
 
     async def respond(self, status: int, body: bytes, headers: Headers) -> None:
         length = (b"content-length", str(len(body)).encode())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -17,7 +17,7 @@ from folio.answer_types import Answer, AnswerStopped, Checking, Selected, Thinki
 from folio.app import App
 from folio.errors import FolioError, ModelError, NotKnown, StoreError, UsageError
 from folio.model_choice import BUILTIN
-from folio.papers.model import Paper
+from folio.papers.model import Paper, Vectors
 from folio.question.question import asks_elsewhere
 from folio.schema import web as schema
 from folio.schema.answers import (
@@ -39,6 +39,7 @@ from folio.store.library import Library
 from folio.store.note_places import span_now
 from folio.store.query_log import Feedback, LogEntry
 from folio.system.files import unusable
+from folio.web.earlier import EarlierTurn, earlier_answers
 from folio.web.papers import require_papers
 from folio.web.stream import RequestCancelled, error_of
 
@@ -106,8 +107,25 @@ class Questions:
                 elapsed_ms=_milliseconds(began),
             )
 
-    def begin(self, request: schema.ChatRequest) -> Asked:
-        """Check and store a question. Raises NotKnown, UsageError, Busy, StoreMissing, StoreMismatch."""
+    def embed(self, texts: Sequence[str], *, is_query: bool, check_cancelled: Callable[[], None]) -> Iterator[Vectors]:
+        """The vectors of texts by the library's embedder, in batches: rows of unit length. Raises as `search`."""
+        with self._retrievers.acquire() as reader:
+            embedder, batch = reader.retriever.embedder, self._app.embed_batch
+            for start in range(0, len(texts), batch):
+                check_cancelled()
+                part = texts[start : start + batch]
+                yield embedder.embed_queries(part) if is_query else embedder.embed_passages(part)
+
+    def require_scope(self, request: schema.FilterRequest) -> None:
+        """Raises NotKnown unless papers and sections fit a request, UsageError, StoreMissing."""
+        with closing(self._app.open_library()) as library:
+            _select(library, request)
+
+    def begin(self, request: schema.ChatRequest, earlier: Sequence[EarlierTurn] = ()) -> Asked:
+        """Check and store a question. earlier: the turns before it, of a conversation that its client keeps.
+
+        Raises NotKnown, UsageError, Busy, StoreMissing, StoreMismatch.
+        """
         with closing(self._app.open_library()) as library:
             self._app.require_paper(library)
             self._app.require_same_settings(library)
@@ -117,7 +135,8 @@ class Questions:
         conversation = _conversation_of(request, key)
         turns = self._conversations.turns(conversation) if request.conversation else ()
         request = request.model_copy(update={"key": key, "conversation": conversation})
-        return self._keep(Asked(request, _place_of(request, turns), schema.selection_json(selected)))
+        place = _place_of(request, turns)
+        return self._keep(Asked(request, place, schema.selection_json(selected), tuple(earlier)))
 
     def begin_again(self, conversation: str, turn: int, model: str | None) -> Asked | None:
         """Ask a question again that has no answer; None if it has one, or is being answered.
@@ -174,6 +193,7 @@ class Questions:
         question, place = _scoped(asked.request), asked.place
         before = self._conversations.turns(asked.conversation, reader.library) if place.parent else ()
         turns = [turn.answer for turn in path_to(before, place.parent) if turn.answer is not None]
+        turns += earlier_answers(reader, asked.earlier)
         # Before the answer, which must not fail if a paper is removed meanwhile.
         scope = schema.scope_json(question, require_papers(reader.library, question.papers))
         selected = _selected(reader.library, question.selection)
@@ -314,6 +334,7 @@ class Asked:
     request: schema.ChatRequest  # with its key and its conversation
     place: _Place
     selection: schema.SelectionJson | None
+    earlier: tuple[EarlierTurn, ...] = ()  # before it, in a conversation that its client keeps
     is_stored: bool = True  # False: the store cannot be written
     at: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
 

@@ -25,6 +25,11 @@ declare namespace Api {
     unknown: number;
   }
 
+  interface Annotation {
+    type: "url_citation";
+    url_citation: UrlCitation;
+  }
+
   interface AnswerErrorJson {
     error: string;
     remedy: string;
@@ -116,6 +121,13 @@ declare namespace Api {
     count: number;
   }
 
+  interface Choice {
+    index: 0;
+    message: ReplyMessage;
+    logprobs: null;
+    finish_reason: "stop";
+  }
+
   interface ChosenNotes {
     ids: (string)[];
   }
@@ -162,9 +174,33 @@ declare namespace Api {
     updated: string;
   }
 
+  interface CompletionJson {
+    id: string;
+    object: "chat.completion";
+    created: number;
+    model: string;
+    choices: (Choice)[];
+    usage: Usage;
+  }
+
+  interface CompletionRequest {
+    model: string;
+    messages: (Message)[];
+    stream?: boolean | null;
+    stream_options?: StreamOptions | null;
+    n?: number | null;
+    tool_choice?: any;
+    response_format?: ResponseFormat | null;
+  }
+
   interface ConfidenceJson {
     value: number;
     level: "medium" | "low";
+  }
+
+  interface ContentPart {
+    type: string;
+    text: string;
   }
 
   interface Conversation {
@@ -207,6 +243,32 @@ declare namespace Api {
   interface DiscoverReply {
     works: (WorkJson)[];
     notices: (string)[];
+  }
+
+  interface EmbeddingJson {
+    object: "embedding";
+    index: number;
+    embedding: (number)[] | string;
+  }
+
+  interface EmbeddingRequest {
+    model: string;
+    input: string | (string)[];
+    encoding_format?: "float" | "base64" | null;
+    dimensions?: number | null;
+    input_type?: "query" | "document" | "passage" | null;
+  }
+
+  interface EmbeddingUsage {
+    prompt_tokens: number;
+    total_tokens: number;
+  }
+
+  interface EmbeddingsJson {
+    object: "list";
+    data: (EmbeddingJson)[];
+    model: string;
+    usage: EmbeddingUsage;
   }
 
   interface EmptiedJson {
@@ -438,6 +500,23 @@ declare namespace Api {
     edits?: PaperEdits;
   }
 
+  interface Message {
+    role: "system" | "developer" | "user" | "assistant" | "tool" | "function";
+    content: string | (ContentPart)[] | null;
+  }
+
+  interface ModelJson {
+    id: string;
+    object: "model";
+    created: number;
+    owned_by: "folio";
+  }
+
+  interface ModelsJson {
+    object: "list";
+    data: (ModelJson)[];
+  }
+
   interface NewNote {
     quotes: (SpanOfPaper | WordsOfPaper | PlaceOfPaper)[];
     colour: "yellow" | "green" | "blue" | "pink" | "";
@@ -497,6 +576,17 @@ declare namespace Api {
     source: "openalex" | "semanticscholar" | "crossref" | "arxiv" | "europepmc";
     mark: string;
     text: string;
+  }
+
+  interface OpenAIError {
+    error: OpenAIErrorBody;
+  }
+
+  interface OpenAIErrorBody {
+    message: string;
+    type: string;
+    param: string | null;
+    code: string | null;
   }
 
   interface OutlineJson {
@@ -739,6 +829,17 @@ declare namespace Api {
     papers: (RemovedPaperJson)[];
   }
 
+  interface ReplyMessage {
+    role: "assistant";
+    content: string;
+    refusal: null;
+    annotations: (Annotation)[];
+  }
+
+  interface ResponseFormat {
+    type: string;
+  }
+
   interface RestoredPapers {
     restored: (ListedPaperJson)[];
     failed: (FailureJson)[];
@@ -870,6 +971,10 @@ declare namespace Api {
     generation: number;
   }
 
+  interface StreamOptions {
+    include_usage: boolean | null;
+  }
+
   interface SuggestedQuestions {
     questions: (string)[];
   }
@@ -931,6 +1036,19 @@ declare namespace Api {
     uploads: (UploadJson)[];
     active: boolean;
     notice: string;
+  }
+
+  interface UrlCitation {
+    start_index: number;
+    end_index: number;
+    url: string;
+    title: string;
+  }
+
+  interface Usage {
+    prompt_tokens: number;
+    completion_tokens: number;
+    total_tokens: number;
   }
 
   interface WordsOfPaper {
