@@ -32,6 +32,8 @@ NOT_RUN = {  # how an example begins -> why it does not run here
     "folio fetch": "uses the internet; tests/cli/test_fetch*.py run it against recorded answers",
     "folio ingest --on ray": "needs Ray; tests/shared has it",
     "folio move": "needs PostgreSQL; tests/shared has it",
+    "folio ingest --watch": "runs until Ctrl-C; tests/ingest/test_sync.py ends it",
+    "WATCH=": "serves until Ctrl-C; tests/ingest/test_sync.py ends it",
     "folio ingest --zotero": "needs Zotero's library; tests/cli/test_zotero.py makes one",
     "folio ask --collection": "needs Zotero's library; tests/cli/test_zotero.py makes one",
     "folio papers list --collection": "needs Zotero's library; tests/cli/test_zotero.py makes one",

@@ -103,8 +103,8 @@ class ZoteroIngest:
 
     def __init__(self, data_folder: Path | None, collections: Sequence[str], tags: Sequence[str]) -> None:
         """data_folder: None finds it. Raises UsageError, also if there is nothing to read."""
-        self._chosen = sync.ZoteroSelection(read_library(find_data_folder(data_folder, Computer.this())), collections, tags)
-        zotero = self._zotero = self._chosen.zotero
+        zotero = self._zotero = read_library(find_data_folder(data_folder, Computer.this()))
+        self._chosen = sync.ZoteroSelection(zotero, collections, tags)
         self.files = self._chosen.files
         self._missing = sync.missing(zotero, self._chosen.is_wanted)
         self._others = sync.other_files(zotero, self._chosen.is_wanted)

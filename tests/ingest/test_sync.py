@@ -26,6 +26,7 @@ from folio.sync import Hooks, Sync, ZoteroChoice
 from folio.system import folder_events, workers
 from tests.helpers.cli_runner import CliRunner
 from tests.helpers.fakes import HashingApp, RecordedProgress, hashing_app, make_pdf, read_once
+from tests.helpers.live_server import Live, until
 from tests.helpers.paths import ROOT
 from tests.helpers.zotero_library import MadeZotero, state_of
 
@@ -326,3 +327,23 @@ def test_what_watch_does_not_go_with(desk: CliRunner) -> None:
     refused = desk.ingest("--watch", "--prune").err.splitlines()
     assert refused[0] == "--watch keeps the index in step, and does nothing else."
     assert "There is no file or folder" in desk.ingest("--watch", str(desk.folder / "nowhere")).err
+
+
+def test_the_server_keeps_its_folders_in_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Uploads and removals of the page, beside what comes and goes in the folder."""
+    watched = tmp_path / "watched"
+    make_pdf(watched / "lattices.pdf", "lattices")
+    app = replace(hashing_app(tmp_path, WATCH=str(watched)), notice=lambda text: None)
+
+    def titles(live: Live) -> set[str]:
+        return {paper["title"] for paper in live.send("GET", "/papers")["papers"]}
+
+    with Live(app) as live:
+        until(lambda: titles(live) == {"On lattices"})
+        make_pdf(watched / "sponges.pdf", "sponges")
+        until(lambda: titles(live) == {"On lattices", "On sponges"})
+        with live.client() as client, make_pdf(tmp_path / "made.pdf", "trees").open("rb") as file:
+            client.post("/uploads", files={"file": ("trees.pdf", file, "application/pdf")}).raise_for_status()
+        until(lambda: "On trees" in titles(live))
+        (watched / "sponges.pdf").unlink()
+        until(lambda: titles(live) == {"On lattices", "On trees"})
