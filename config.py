@@ -262,9 +262,9 @@ class Settings(BaseSettings):
 
     # Papers from the internet
     ONLINE: bool = False
-    """Whether the page and the API of `serve.py` may search OpenAlex, Semantic Scholar, arXiv and Europe PMC for papers and
-    download them, as `serve.py --online` allows for one start. `folio fetch` is always allowed to. Not read from the
-    checkout's `.env`."""
+    """Whether the page and the API of `serve.py` may search OpenAlex, Semantic Scholar, arXiv and Europe PMC for papers
+    and download them, as `serve.py --online` allows for one start. `folio fetch` is always allowed to. Not read from
+    the checkout's `.env`."""
     CONTACT_EMAIL: Annotated[str, Field(exclude=True, pattern=r"^([A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+)?$")] = ""
     """Your mail address, which is sent to the services. OpenAlex and Crossref answer faster with it; Unpaywall is used
     only with it. Empty: no address is sent."""

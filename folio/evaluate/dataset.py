@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -73,6 +73,8 @@ class Question:
     gold: tuple[Gold, ...] = ()
     every: bool = False  # one gold entry per paper or part is needed, instead of any one
     history: tuple[str, ...] = ()  # the earlier questions of the same conversation
+    difficulty: str = ""  # as the set names it; reports group by it, too
+    topics: tuple[str, ...] = ()  # what the answer should speak of
 
     @property
     def gold_groups(self) -> tuple[tuple[Gold, ...], ...]:
@@ -626,6 +628,8 @@ ANSWER = (
 )  # fmt: skip
 ID = ("id", "question_id", "query_id", "qid", "_id")
 TYPE = ("type", "question_type", "category")
+DIFFICULTY = ("difficulty", "difficulty_level")
+TOPICS = ("expected_topics", "topics")
 QUOTE = ("quote",)
 IMPOSSIBLE = ("unanswerable", "is_unanswerable", "is_impossible", "should_refuse", "should_decline", "out_of_scope")
 POSSIBLE = ("answerable", "is_answerable")
@@ -641,6 +645,7 @@ TEXT, DATA = "text", "data"
 ABOUT_THE_SET = frozenset(("metadata", "meta", "_meta", "_metadata", "info"))
 LONGEST_QUESTION = 10_000  # characters
 LONGEST_ANSWER = 100_000
+LONGEST_TOPIC, MOST_TOPICS = 500, 50
 LONGEST_NAME = 500
 MOST_PAPERS = 1_000  # of one question
 MOST_PAGES = 100
@@ -704,7 +709,18 @@ def parse(fields: Mapping[str, Any], number: int) -> Question:
         )
     type = _text(fields, TYPE, place, LONGEST_NAME)
     every = len({entry.paper for entry in gold}) > 1
-    return Question(_id(fields, number), question, type, bool(gold), answer, gold, every)
+    about = fields["metadata"] if isinstance(fields.get("metadata"), dict) else {}
+    difficulty = _text({**about, **fields}, DIFFICULTY, place, LONGEST_NAME)
+    topics = _topics(fields, place) if gold else ()
+    return Question(
+        _id(fields, number), question, type, bool(gold), answer, gold, every, difficulty=difficulty, topics=topics
+    )
+
+
+def _topics(fields: Mapping[str, Any], place: str) -> tuple[str, ...]:
+    name = next((name for name in TOPICS if isinstance(fields.get(name), list)), "")
+    listed = fields[name][:MOST_TOPICS] if name else []
+    return tuple(dict.fromkeys(filter(None, (_clean(topic, name, place, LONGEST_TOPIC) for topic in listed))))
 
 
 def _is_answerable(fields: Mapping[str, Any], place: str) -> bool:
@@ -756,7 +772,10 @@ def _names_papers(fields: Mapping[str, Any]) -> bool:
 
 
 def _gold(fields: Mapping[str, Any], place: str) -> tuple[Gold, ...]:
-    """The papers in the most likely field. A page and a quote in other fields count only for a single paper."""
+    """The papers in the most likely field.
+
+    A quote in another field counts only for a single paper, and so do pages, unless they name the paper of each.
+    """
     named = sorted((name for name in fields if _rank(name) < len(PAPER_WORDS)), key=_rank)
     name = next((name for name in named if fields[name] is not None), "")
     value = fields.get(name)
@@ -766,6 +785,8 @@ def _gold(fields: Mapping[str, Any], place: str) -> tuple[Gold, ...]:
     gold = [entry for item in listed for entry in _one_paper(item, name, place)]
     if len({entry.paper for entry in gold}) == 1 and all(entry == Gold(entry.paper) for entry in gold):
         gold = _within(fields, gold[0].paper, place)
+    elif all(isinstance(item, str) for item in listed):
+        gold = [entry for paper, pages in _pages_of_each(fields, listed, gold) for entry in _on(paper, pages, place)]
     return tuple(dict.fromkeys(gold))
 
 
@@ -788,6 +809,23 @@ def _within(fields: Mapping[str, Any], paper: str, place: str) -> list[Gold]:
     """A paper with each of the pages in these fields; any of them counts as correct."""
     quote = _text(fields, QUOTE, place, LONGEST_ANSWER)
     return [Gold(paper, page, quote) for page in _pages(fields, place) or (None,)]
+
+
+def _pages_of_each(
+    fields: Mapping[str, Any], listed: Sequence[str], gold: Sequence[Gold]
+) -> Iterator[tuple[str, object]]:
+    """Each of several papers with its pages: {"otters.pdf": [3]}, or a list for each, or a page for each; else None."""
+    value = next((fields[name] for name in ("pages", "page") if fields.get(name) is not None), None)
+    for number, (name, entry) in enumerate(zip(listed, gold, strict=True)):
+        if isinstance(value, dict):
+            yield entry.paper, value.get(name)
+        else:
+            is_parallel = isinstance(value, list) and len(value) == len(gold)
+            yield entry.paper, value[number] if is_parallel and isinstance(value, list) else None
+
+
+def _on(paper: str, pages: object, place: str) -> list[Gold]:
+    return _within({"pages": pages}, paper, place)
 
 
 def _pages(fields: Mapping[str, Any], place: str) -> list[int]:

@@ -27,7 +27,11 @@ ANSWERING = (
     "citation_accuracy",
     "first_citation",
     "any_citation",
+    "paper.citation_accuracy",
+    "paper.first_citation",
+    "paper.any_citation",
     "gold_shown",
+    "topics",
     "answer_words",
     "quote_fidelity",
     "refusal_recall",
@@ -47,6 +51,7 @@ class CitationResult:
 
     right: bool  # it names a gold page, and the quote is on it
     faithful: bool  # the quote is verbatim in the cited page's own text
+    in_paper: bool | None = None  # it names a gold paper; None if no gold paper is known
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +67,7 @@ class AnswerResult:
     gold_shown: bool | None = None  # the gold quote or span is inside the quotes; None if neither is known
     words: int = 0  # of the sentences
     grade: int | None = None  # 0 to 3, from a model that judges answers; None if there is no grade
+    topics: tuple[int, int] = (0, 0)  # expected topics that the answer names, of how many
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +87,7 @@ class QuestionResult:
     ranks: Mapping[str, Mapping[str, tuple[int | None, ...]]] = field(default_factory=dict)  # by stage, then unit
     timings_ms: Mapping[str, float] = field(default_factory=dict)  # by stage, in order
     answer: AnswerResult | None = None
+    difficulty: str = ""
 
 
 @dataclass(frozen=True)
@@ -205,6 +212,8 @@ def _answering(question: QuestionResult) -> dict[str, tuple[float, float]]:
             parts["gold_shown"] = (float(answer.gold_shown), 1.0)
         if answer.grade is not None:
             parts["grade"] = (float(answer.grade), 1.0)
+        if answer.topics[1]:
+            parts["topics"] = (float(answer.topics[0]), float(answer.topics[1]))
     else:
         parts["refusal_recall"] = (good, 1.0)
     if not answer.refused:
@@ -213,12 +222,17 @@ def _answering(question: QuestionResult) -> dict[str, tuple[float, float]]:
             parts["answer_words"] = (float(answer.words), 1.0)
         parts["citation_rate"] = (float(answer.with_citation), float(answer.sentences))
         parts["quote_fidelity"] = (float(sum(c.faithful for c in cited)), float(len(cited)))
-        if question.answerable and answer.has_gold_page and cited:
-            right = [c.right for c in cited]
-            parts["citation_accuracy"] = (float(sum(right)), float(len(right)))
-            parts["first_citation"] = (float(right[0]), 1.0)
-            parts["any_citation"] = (float(any(right)), 1.0)
+        # By page; a question that names papers alone, by paper
+        unit, right = ("", [c.right for c in cited]) if answer.has_gold_page else ("paper.", _in_papers(cited))
+        if question.answerable and right:
+            parts[f"{unit}citation_accuracy"] = (float(sum(right)), float(len(right)))
+            parts[f"{unit}first_citation"] = (float(right[0]), 1.0)
+            parts[f"{unit}any_citation"] = (float(any(right)), 1.0)
     return parts
+
+
+def _in_papers(cited: Sequence[CitationResult]) -> list[bool]:
+    return [citation.in_paper for citation in cited if citation.in_paper is not None]
 
 
 def _figure(parts: Sequence[tuple[float, float]]) -> Figure:

@@ -182,9 +182,11 @@ class RelevanceJudge:
     def check_citation(self, citation: Citation, targets: Targets) -> CitationResult:
         """Check a citation. It is right if it names a gold page and its quote is on it."""
         paper, page = citation.paper, citation.page
-        gold = any(paper.id == place.paper and page in place.pages for places in targets.groups for place in places)
+        in_paper = [place for places in targets.groups for place in places if place.paper == paper.id]
+        gold = any(page in place.pages for place in in_paper)
         right = gold and self.source_pages.contains_part(paper, page, fold_quote(citation.quote))
-        return CitationResult(right, self.source_pages.is_verbatim(paper, page, citation.quote))
+        faithful = self.source_pages.is_verbatim(paper, page, citation.quote)
+        return CitationResult(right, faithful, bool(in_paper) if targets.groups else None)
 
 
 def _by_name(library: Library) -> dict[str, Paper]:

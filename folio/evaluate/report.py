@@ -74,6 +74,10 @@ METRIC_LABELS = {
     "citation_accuracy": "citations on a gold page",
     "first_citation": "first citation on a gold page",
     "any_citation": "any citation on a gold page",
+    "paper.citation_accuracy": "citations of a gold paper",
+    "paper.first_citation": "first citation of a gold paper",
+    "paper.any_citation": "any citation of a gold paper",
+    "topics": "expected topics that the answer names",
     "gold_shown": "gold quote inside what is shown",
     "answer_words": "words shown",
     "quote_fidelity": "quotes that are verbatim on their page",
@@ -103,7 +107,9 @@ def tables(run: Run) -> list[Table]:
     listed = [_ranking(run, by_stage, unit) for unit in UNITS if figure_name(unit, "mrr") in last]
     listed += _stage_gains(run, by_stage, last)
     listed += _published(run, by_stage)
-    listed += _by_type(run, last)
+    listed += _by_group(run, last, "type", lambda question: question.type)
+    listed += _by_group(run, last, "difficulty", lambda question: question.difficulty)
+    listed += _answers_by_difficulty(run)
     listed += [followups.table(run.resolution)] if run.resolution else []
     listed += _answering(last)
     listed += _curve(run.asked)
@@ -169,8 +175,10 @@ def changes(before: Run, after: Run) -> list[str]:
 
 
 def _label(name: str) -> str:
+    if name in METRIC_LABELS:
+        return METRIC_LABELS[name]
     unit, _, figure = name.rpartition(".")
-    text = METRIC_LABELS.get(figure) or figure_label(figure)
+    text = figure_label(figure)
     return f"{text} by {unit}" if unit else text
 
 
@@ -223,21 +231,37 @@ def _published(run: Run, by_stage: dict[str, dict[str, Figure]]) -> list[Table]:
     return [Table("nDCG@10 by document, compared with published values", head, tuple(rows))] if rows else []
 
 
-def _by_type(run: Run, last: dict[str, Figure]) -> list[Table]:
+def _by_group(
+    run: Run, last: dict[str, Figure], group: str, of: Callable[[QuestionResult], str]
+) -> list[Table]:
+    """The ranking for each group of questions. of: a question's group."""
     unit = finest_unit(last)
-    question_types = list(dict.fromkeys(question.type for question in run.asked if question.ranks))
-    if unit is None or len(question_types) < 2:
+    groups = list(dict.fromkeys(of(question) for question in run.asked if question.ranks))
+    if unit is None or len(groups) < 2:
         return []
     names = [figure_name(unit, name) for name in RANKING]
     rows = []
-    for question_type in question_types:
-        by_name = figures([question for question in run.asked if question.type == question_type], run.stages[-1])
+    for each in groups:
+        by_name = figures([question for question in run.asked if of(question) == each], run.stages[-1])
         if names[0] in by_name:
-            rows.append(
-                (question_type or "-", str(by_name[names[0]].questions), *(_value(by_name[name]) for name in names))
-            )
-    title = f"{stage_name(run.stages[-1]).capitalize()} by {unit_name(run, unit)}, by type of question"
-    return [Table(title, ("type", "questions", *map(_label, RANKING)), tuple(rows))]
+            rows.append((each or "-", str(by_name[names[0]].questions), *(_value(by_name[name]) for name in names)))
+    title = f"{stage_name(run.stages[-1]).capitalize()} by {unit_name(run, unit)}, by {group} of question"
+    return [Table(title, (group, "questions", *map(_label, RANKING)), tuple(rows))]
+
+
+def _answers_by_difficulty(run: Run) -> list[Table]:
+    """What was measured of the answers to questions of each difficulty."""
+    levels = list(dict.fromkeys(question.difficulty for question in run.asked if question.answer))
+    if len(levels) < 2:
+        return []
+    of_level = {level: [question for question in run.asked if question.difficulty == level] for level in levels}
+    measured = {level: figures(questions, "") for level, questions in of_level.items()}
+    rows = tuple(
+        (_label(name), *(_value(measured[level].get(name)) for level in levels))
+        for name in ANSWERING
+        if any(name in by_name for by_name in measured.values())
+    )
+    return [Table("Answers by difficulty of question", ("metric", *(level or "-" for level in levels)), rows)]
 
 
 def _answering(last: dict[str, Figure]) -> list[Table]:

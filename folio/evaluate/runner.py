@@ -32,6 +32,7 @@ from folio.store import indexes
 from folio.store.fingerprint import Reading, fingerprint
 from folio.store.library import Library
 from folio.system.files import json_bytes, write_output
+from folio.text import plain_words, without_ending
 
 if TYPE_CHECKING:
     from folio.answer.chat import Chat, Reply
@@ -183,7 +184,7 @@ class Runner:
             timings["answer"] = replies[-1].timings_ms["answer"]
             timings["question to answer"] = replies[-1].timings_ms["total"]
         kind, answerable, every = question.type, question.answerable, question.every
-        outcome = QuestionResult(question.id, kind, answerable, every, {}, {}, timings, answer)
+        outcome = QuestionResult(question.id, kind, answerable, every, {}, {}, timings, answer, question.difficulty)
         if self._set.relevance is not None:
             return self._graded(outcome, self._set.relevance.get(question.id, {}), result)
         ranks = {stage: self._judge.ranks(targets, ids) for stage, ids in result.ranked.items()}
@@ -238,6 +239,7 @@ class Runner:
             confidence=reply.confidence,
             has_gold_page=any(place.pages for places in targets.groups for place in places),
             gold_shown=self._judge.is_shown(tuple(citations), targets),
+            topics=(sum(_names(answer.text, topic) for topic in question.topics), len(question.topics)),
             words=sum(len(sentence.text.split()) for sentence in answer.sentences),
             grade=self._grade(answer, question),
         )
@@ -272,6 +274,12 @@ class Runner:
             yield f"Questions left out, because the index has none of their papers: {self._set.left_out}."
         if self._set.pending:
             yield f"Questions written by a model and not yet reviewed: {self._set.pending}."
+
+
+def _names(answer: str, topic: str) -> bool:
+    """Whether an answer has all words of a topic, in any form."""
+    said = {without_ending(word) for word in plain_words(answer)}
+    return {without_ending(word) for word in plain_words(topic)} <= said
 
 
 # Settings for locations and display, which do not affect the metrics.

@@ -103,7 +103,7 @@ def test_questions_are_read_beside_metadata(tmp_path: Path) -> None:
     about = {"metadata": {"name": "Glaciers", "total_questions": 4, "questions": "by hand", "papers": ["x"]}}
     asked = read(tmp_path, {**about, "questions": rows})
     assert asked == (
-        Question("q_001", "How long?", "number", True, "23 km", (Gold("glaciers.pdf", 4),)),
+        Question("q_001", "How long?", "number", True, "23 km", (Gold("glaciers.pdf", 4),), difficulty="easy"),
         Question("q_002", "How dense?", "", True, "Very.; 160,000 hairs", (Gold("a"), Gold("b")), every=True),
         Question("q_003", "Who?", "", True, "", (Gold("a.pdf", 2), Gold("a.pdf", 3), Gold("B")), every=True),
         Question("q_004", "Where?", "", False),
@@ -111,6 +111,43 @@ def test_questions_are_read_beside_metadata(tmp_path: Path) -> None:
     assert read(tmp_path, rows) == asked
     assert read(tmp_path, {**about, "samples": rows}) == asked
     assert read(tmp_path, "\n".join(map(json.dumps, [about, *rows]))) == asked
+
+
+WHOLE = {
+    "query_id": "q7", "query": "How long is the Aletsch glacier?", "difficulty": "hard", "papers": ["glaciers.pdf"],
+    "pages": [3, 5], "expected_topics": ["glacier length", "the Alps"], "reference_answer": "23 km",
+    "metadata": {"author": "Ada", "papers": 2, "difficulty": "easy"},
+}  # fmt: skip
+
+
+def test_difficulty_pages_and_topics_are_read_wherever_the_questions_are(tmp_path: Path) -> None:
+    gold = (Gold("glaciers.pdf", 3), Gold("glaciers.pdf", 5))
+    topics = ("glacier length", "the Alps")
+    whole = Question(
+        "q7", "How long is the Aletsch glacier?", "", True, "23 km", gold, difficulty="hard", topics=topics
+    )
+    about = {"metadata": {"version": 1, "papers": ["x"]}}
+    for value in ([WHOLE], {"eval_set": [WHOLE]}, {**about, "questions": [WHOLE]}, {**about, "eval_set": [WHOLE]}):
+        assert read(tmp_path, value) == (whole,)
+    (inside,) = read(tmp_path, [{**WHOLE, "difficulty": None, "pages": "3-4"}])
+    assert (inside.difficulty, [entry.page for entry in inside.gold]) == ("", [3, 4])
+    (inside,) = read(tmp_path, [{name: value for name, value in WHOLE.items() if name != "difficulty"}])
+    assert inside.difficulty == "easy"
+
+
+def test_each_of_several_papers_may_have_its_pages(tmp_path: Path) -> None:
+    entry = {**WHOLE, "papers": ["a.pdf", "b.pdf"]}
+    expected = (Gold("a.pdf", 3), Gold("b.pdf", 5), Gold("b.pdf", 6))
+    known: tuple[Any, ...] = ({"a.pdf": [3], "b.pdf": "5-6"}, [[3], [5, 6]], ["3", "5-6"])
+    for pages in known:
+        (question,) = read(tmp_path, [{**entry, "pages": pages}])
+        assert (question.gold, question.every) == (expected, True)
+    unknown: tuple[Any, ...] = ([3, 5, 6], 3, None, {})  # nobody can tell whose they are
+    for pages in unknown:
+        (question,) = read(tmp_path, [{**entry, "pages": pages}])
+        assert question.gold == (Gold("a.pdf"), Gold("b.pdf"))
+    with pytest.raises(UsageError, match="pages is not a page of the file"):
+        read(tmp_path, [{**entry, "pages": [["x"], [1]]}])
 
 
 PAPER_FIELDS = """paper source sources source_file fileName relevant_doc_ids ground_truth_papers paper_title
@@ -300,3 +337,27 @@ def test_it_is_asked_from_the_command_line(ready: CliRunner, tmp_path: Path) -> 
     broken = ready.evaluate(str(written(tmp_path, [{"question": "Why?"}])))
     assert broken.code == 2
     assert len(broken.err.splitlines()) == 2
+
+
+def test_a_set_with_papers_alone_gets_citation_accuracy_by_paper_and_a_breakdown(
+    ready: CliRunner, tmp_path: Path
+) -> None:
+    ready.settings["LLM"] = "builtin"
+    long, dense = "How long is the Aletsch glacier?", "How dense is the fur of a sea otter?"
+    entries = [
+        {"query_id": "a", "query": long, "papers": ["The Aletsch Glacier"], "difficulty": "easy",
+         "expected_topics": ["glacier", "penguins"]},
+        {"query_id": "b", "query": dense, "papers": ["The Aletsch Glacier"], "difficulty": "hard"},  # a wrong one
+    ]  # fmt: skip
+    path, run = written(tmp_path, {"eval_set": entries}), tmp_path / "run.json"
+    ran = ready.evaluate(str(path), "--out", str(tmp_path / "out"), "--json", str(run))
+    assert ran.code == 0, ran.err
+    (report,) = (tmp_path / "out").glob("*.md")
+    rows = {row.split("|")[1].strip(): row for row in report.read_text().splitlines() if row.startswith("| ")}
+    assert "1 of 2" in rows["first citation of a gold paper"]
+    assert "1 of 2" in rows["expected topics that the answer names"]
+    assert "citations on a gold page" not in rows
+    assert {"easy", "hard"} <= rows.keys()
+    by_level = report.read_text().partition("Answers by difficulty of question")[2]
+    assert "| any citation of a gold paper | 1.000 | 0.000 |" in " ".join(by_level.split())
+    assert load(run).asked[1].difficulty == "hard"

@@ -157,6 +157,15 @@ def test_citations_without_a_gold_page_are_neither_right_nor_wrong() -> None:
     assert known == {"citation_rate": 1, "quote_fidelity": 1, "answerable_refused": 0}
 
 
+def test_citations_without_a_gold_page_are_judged_by_paper_where_that_is_known() -> None:
+    cited = (CitationResult(False, True, in_paper=True), CitationResult(False, True, in_paper=False))
+    known = values([answered(True, AnswerResult(False, 1, 1, cited, has_gold_page=False, topics=(1, 4)))])
+    of_papers = {name: known[f"paper.{name}"] for name in ("citation_accuracy", "first_citation", "any_citation")}
+    assert of_papers == {"citation_accuracy": 0.5, "first_citation": 1, "any_citation": 1}
+    assert known["topics"] == 0.25
+    assert "citation_accuracy" not in known
+
+
 def test_gold_shown_and_answer_words_are_counted() -> None:
     asked = [
         answered(True, AnswerResult(False, 1, 1, gold_shown=True, words=80)),
@@ -175,7 +184,11 @@ def test_every_figure_has_a_name_that_can_be_required() -> None:
     good = QuestionResult(
         "q", "", True, False, gains, ranks, {}, AnswerResult(False, 1, 1, (RIGHT,), None, True, True, 9, 2)
     )
-    assert set(figures([good, answered(False, AnswerResult(True))], "last")) == set(NAMES)
+    by_paper = AnswerResult(
+        False, 1, 1, (CitationResult(False, True, in_paper=True),), has_gold_page=False, topics=(1, 2)
+    )
+    asked = [good, answered(False, AnswerResult(True)), answered(True, by_paper)]
+    assert set(figures(asked, "last")) == set(NAMES)
 
 
 def test_curve_of_refusals() -> None:
