@@ -48,11 +48,13 @@ CHECKOUT = _checkout()
 DATA = _data_folder()
 # Settings that run a command or let text leave this computer: only in the environment or the user's file, never in the
 # checkout's.
-PERSONAL = ("OLLAMA_HOST", "ALLOW_REMOTE_OLLAMA", "PDF_VIEWER", "ONLINE", "DATABASE_URL", "RAY_ADDRESS", "OLLAMA_HOSTS")
+PERSONAL = (
+    "OLLAMA_HOST", "ALLOW_REMOTE_OLLAMA", "PDF_VIEWER", "ONLINE", "DATABASE_URL", "RAY_ADDRESS", "OLLAMA_HOSTS",
+    "OPENAI_BASE_URL", "OPENAI_EMBED_BASE_URL",
+)  # fmt: skip
 
 # A name counts as a mistyped setting from this similarity ratio and this many characters.
 _CLOSE, _SHORTEST = 0.86, 4
-_OF_OTHERS = ("OPENAI_API_KEY",)  # similar to OPENALEX_API_KEY, but a setting of other programs
 
 _MOST = 10_000_000  # limit on every count: memory for 10**12 passages would crash the process
 
@@ -111,19 +113,20 @@ class Settings(BaseSettings):
     it; papers are sent there. Empty: Ray on this computer alone. Not read from the checkout's `.env`."""
 
     # Models
-    EMBEDDER: Literal["auto", "ollama", "builtin"] = "auto"
-    """The embedder. `auto` uses the one that the index was made with (while its Ollama is away, BM25 searches alone);
-    for a new index, Ollama if it is ready, otherwise the built-in model."""
-    LLM: Literal["auto", "ollama", "builtin"] = "auto"
-    """The answerer. `auto` uses Ollama if it is ready, otherwise the built-in extractive answerer."""
+    EMBEDDER: Literal["auto", "ollama", "openai", "builtin"] = "auto"
+    """The embedder. `auto` uses the one that the index was made with (while its server is away, BM25 searches alone);
+    for a new index, Ollama if it is ready, otherwise the built-in model. `openai` is any other local server."""
+    LLM: Literal["auto", "ollama", "openai", "builtin"] = "auto"
+    """The answerer. `auto` uses Ollama if it is ready, otherwise the built-in extractive answerer. `openai` is any
+    server with OpenAI's API: LM Studio, llama.cpp, vLLM, LocalAI, Jan."""
     RERANKER: Literal["auto", "crossencoder", "builtin", "none"] = "auto"
     """The reranker. `auto` uses the cross-encoder if its files are on this computer, otherwise the built-in reranker;
     `none` keeps the order of the fused scores."""
     VERIFIER: Literal["auto", "llm", "crossencoder", "none"] = "auto"
-    """The verifier, which judges whether the cited sentences support a model's statements. `llm` asks a model on Ollama
-    one question about each statement; `crossencoder` uses NLI_MODEL, without a server; `none` uses only the rules about
-    numbers and names. `auto` uses Ollama if it writes the answers, otherwise the cross-encoder if its files are on this
-    computer."""
+    """The verifier, which judges whether the cited sentences support a model's statements. `llm` asks a chat model one
+    question about each statement; `crossencoder` uses NLI_MODEL, without a server; `none` uses only the rules about
+    numbers and names. `auto` uses the chat model if it writes the answers, otherwise the cross-encoder if its files are
+    on this computer."""
     STRICT: bool = False
     """Whether answers show only quotes: `true` leaves out statements in a model's own words, even if the papers support
     them."""
@@ -134,14 +137,28 @@ class Settings(BaseSettings):
     OLLAMA_HOST: str = "127.0.0.1:11434"
     """The Ollama server: a host, host:port or a URL. Not read from the checkout's `.env`."""
     ALLOW_REMOTE_OLLAMA: bool = False
-    """Whether OLLAMA_HOST may be another computer; questions and passages are then sent there. Not read from the
-    checkout's `.env`."""
+    """Whether OLLAMA_HOST and OPENAI_BASE_URL may be another computer; questions and passages are then sent there. Not
+    read from the checkout's `.env`."""
     OLLAMA_HOSTS: str = ""
     """With `ingest.py --on ray`, the Ollama servers that embed, separated by commas; all need the same EMBED_MODEL, and
     ALLOW_REMOTE_OLLAMA if they are other computers. Empty: OLLAMA_HOST, where 127.0.0.1 is each worker's own computer.
     Not read from the checkout's `.env`."""
+    OPENAI_BASE_URL: str = "http://127.0.0.1:1234/v1"
+    """With LLM=openai or EMBEDDER=openai, the server: its address up to `/v1`. Default: LM Studio's. Not read from the
+    checkout's `.env`."""
+    OPENAI_API_KEY: Annotated[SecretStr, Field(exclude=True)] = SecretStr("")
+    """A key, if that server wants one. It is sent to no other."""
+    OPENAI_CONTEXT: Annotated[int, Field(ge=0), Limited] = 0
+    """Tokens that the chat model at OPENAI_BASE_URL was loaded with, for prompt and reply. 0: as the server says;
+    4,096 if it does not."""
+    OPENAI_EMBED_BASE_URL: str = ""
+    """With EMBEDDER=openai, the server that embeds, if it is another: llama.cpp serves one model. Empty:
+    OPENAI_BASE_URL. Not read from the checkout's `.env`."""
+    OPENAI_EMBED_CONTEXT: Annotated[int, Field(ge=0), Limited] = 0
+    """Tokens that the embedding model there reads of a text. 0: as the server says; 512 if it does not. A change needs
+    a new index."""
     EMBED_MODEL: str = "nomic-embed-text"
-    """The embedding model on Ollama."""
+    """The embedding model on the server."""
     EMBED_QUERY_PREFIX: Annotated[str, Field(max_length=300)] = "auto"
     """The text that EMBED_MODEL gets before a question. `auto` uses the text that the model's makers specify, for
     models that Folio knows, and no text for others; `none` uses no text; any other value is the text itself, in quotes
@@ -150,26 +167,26 @@ class Settings(BaseSettings):
     """The text that EMBED_MODEL gets before a passage, with the same values; `{title}` stands for the title of its
     paper. A change needs a new index."""
     LLM_MODEL: str = "llama3.1:8b"
-    """The chat model on Ollama."""
+    """The chat model on the server. If LLM=openai and this is not set, the server's only chat model."""
     CROSS_ENCODER: str = "cross-encoder/ms-marco-MiniLM-L-6-v2"
     """The cross-encoder: a name under MODELS_DIR or in the Hugging Face cache, or the path of a folder: absolute, or
     beginning with a dot."""
     THINK: Literal["auto", "off", "low", "on"] = "auto"
-    """Whether models on Ollama that can think do so before they write. `auto` and `off` turn thinking off, which takes
-    a fraction of the time; `low` lets them think a little, `on` as much as they like. gpt-oss always thinks, but only a
+    """Whether models that can think do so before they write. `auto` and `off` turn thinking off, which takes a
+    fraction of the time; `low` lets them think a little, `on` as much as they like. gpt-oss always thinks, but only a
     little unless this is `on`. A thought may take 2,048 tokens in addition to ANSWER_TOKENS, or 4,096 with `on`."""
     KEEP_ALIVE: Annotated[str, Field(pattern=r"^(-?[0-9]+|([0-9]+(\.[0-9]+)?(ms|s|m|h))+)?$")] = ""
     """How long Ollama keeps a model loaded after a request: `30m`, `2h`, a number of seconds, or `-1` for always.
     Empty: Ollama's own setting, five minutes by default."""
     VERIFIER_MODEL: str = ""
-    """The model on Ollama that judges statements. Empty: the chat model, which is fastest because it has already read
-    the evidence. `bespoke-minicheck` is made for this task."""
+    """The model on the chat model's server that judges statements. Empty: the chat model, which is fastest because it
+    has already read the evidence. `bespoke-minicheck` is made for this task."""
     NLI_MODEL: str = "cross-encoder/nli-MiniLM2-L6-H768"
     """The cross-encoder that judges statements, named as CROSS_ENCODER is: a model with the labels entailment, neutral
     and contradiction, or one that says whether a text supports a sentence."""
 
     ANSWER_FORMAT: Literal["quote", "statements", "prose"] = "quote"
-    """How a model on Ollama answers. `quote`: it copies the sentence that answers, then answers shortly; one that is
+    """How a model on a server answers. `quote`: it copies the sentence that answers, then answers shortly; one that is
     no judge, or under STRICT, only chooses sentences. `statements`: as JSON, each statement after the numbers of the
     sentences that support it; reports and lists of papers always are. `prose`: as text with citation markers."""
 
@@ -213,7 +230,7 @@ class Settings(BaseSettings):
     MIN_HITS: Annotated[int, Field(ge=0), Limited] = 0
     """With RETRIEVAL_MODE=lexical, the fewest passages that BM25 must find; with fewer, the search is hybrid."""
     QUERY_VARIANTS: Literal["off", "llm", "hyde"] = "off"
-    """Further queries for a question. `llm`: other wordings from LLM_MODEL on Ollama; `hyde`: a made-up answer from
+    """Further queries for a question. `llm`: other wordings from LLM_MODEL; `hyde`: a made-up answer from
     LLM_MODEL, to find passages like it. A search in rounds (`--deep`) rephrases by itself."""
     VARIANTS_SECONDS: Seconds = 20
     """With QUERY_VARIANTS=llm or hyde, the seconds that LLM_MODEL may take; after that, only the question is
@@ -234,7 +251,7 @@ class Settings(BaseSettings):
     DEEP_MMR_LAMBDA: Weight = 1.0
     """How a deep answer chooses the passages to score: `1` takes the best, less takes more varied ones."""
     PARALLEL: Annotated[int, Field(ge=1, le=32)] = 4
-    """Passages that a model on Ollama scores at once. The server may score fewer at once: OLLAMA_NUM_PARALLEL."""
+    """Passages that a model on a server scores at once. The server may score fewer at once: OLLAMA_NUM_PARALLEL."""
     DEEP_CALLS: Count = 60
     """Maximum number of model calls of a deep search; the answer itself is not counted."""
     DEEP_SECONDS: Seconds = 600
@@ -284,7 +301,8 @@ class Settings(BaseSettings):
     EMBED_BATCH: Count = 32
     """Passages in one embedding request."""
     OLLAMA_TIMEOUT_S: Seconds = 300
-    """Seconds of silence before a request to Ollama fails. A cold model takes tens of seconds to load."""
+    """Seconds of silence before a request to Ollama, or another model server, fails. A cold model takes tens of
+    seconds to load."""
     PARSE_TIMEOUT_S: Seconds = 120
     """Seconds of processor time for reading one PDF, and for OCR of one page; by the clock, five times as many."""
     PARSE_MEMORY_MB: Annotated[int, Field(ge=256), Limited] = 2048
@@ -300,7 +318,7 @@ class Settings(BaseSettings):
             raise ValueError(f"{path} is in a home folder that is not known; give the whole path of a folder")
         return expanded
 
-    @field_validator("OPENALEX_API_KEY", "S2_API_KEY")
+    @field_validator("OPENALEX_API_KEY", "S2_API_KEY", "OPENAI_API_KEY")
     @classmethod
     def _can_be_sent(cls, key: SecretStr) -> SecretStr:
         bare = key.get_secret_value().strip()
@@ -417,6 +435,6 @@ def _closest(name: str) -> str:
     if bare in Settings.model_fields:
         return bare
     # A short name is close to too many settings, such as OS to OCR. UV_CACHE_DIR, of another program, has 0.857.
-    if len(name) < _SHORTEST or name in _OF_OTHERS:
+    if len(name) < _SHORTEST:
         return ""
     return next(iter(get_close_matches(name, Settings.model_fields, n=1, cutoff=_CLOSE)), "")

@@ -1,6 +1,7 @@
-"""Answers by a real chat model on Ollama: asks a set, keeps every reply of the server, and makes one table.
+"""Answers by a real chat model on a server: asks a set, keeps every reply of the server, and makes one table.
 
-python benchmarks/real_model.py SET --out runs/now                        asks LLM_MODEL about the index
+python benchmarks/real_model.py SET --out runs/now                        asks LLM_MODEL about the index; with
+                                                                          LLM=openai on that server, else on Ollama
 python benchmarks/real_model.py SET --out runs/now --most 30 --seed 1     some of the questions
 python benchmarks/real_model.py SET --out runs/now --replay               asks no server
 python benchmarks/real_model.py --out runs/now --grades grades.jsonl      the table alone, with a person's grades
@@ -233,10 +234,13 @@ def _run(app: App, arguments: argparse.Namespace) -> int:
     questions = list(asked.questions)
     if arguments.most and arguments.most < len(questions):
         questions = random.Random(arguments.seed).sample(questions, arguments.most)
-    recorder = Recorder(app.models.server.url, arguments.out / "replies.jsonl", replay=arguments.replay)
+    other = app.settings.LLM == "openai"
+    server = app.models.chat_server.url.removesuffix("/v1")
+    recorder = Recorder(server, arguments.out / "replies.jsonl", replay=arguments.replay)
     answers.unlink(missing_ok=True)
     with recording(recorder) as address:
-        settings = app.settings.model_copy(update={"OLLAMA_HOST": address, "LLM": "ollama"})
+        recorded = {"OPENAI_BASE_URL": f"http://{address}/v1"} if other else {"OLLAMA_HOST": address, "LLM": "ollama"}
+        settings = app.settings.model_copy(update=recorded)
         print_table(list(ask(replace(app, settings=settings), asked, questions, arguments.out)), {})
     return 0
 

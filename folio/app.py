@@ -17,7 +17,7 @@ from folio.answer_types import Answer, Style
 from folio.errors import (
     FIRST_INGEST,
     EmbedderAway,
-    OllamaError,
+    ModelServerError,
     StoreBusy,
     StoreError,
     StoreMissing,
@@ -25,8 +25,9 @@ from folio.errors import (
     require_packages,
 )
 from folio.ingest.store import LocalStore, Repaired, Store
-from folio.model_choice import ModelChoice, prefix_of
-from folio.models.ollama import OllamaServer, is_local, server_url
+from folio.model_choice import SERVERS, ModelChoice, prefix_of
+from folio.models.model_server import is_local
+from folio.models.ollama import OllamaServer, server_url
 from folio.papers.label import CitationStyle
 from folio.papers.model import Hit, Notice, Paper, Progress, SourceFile
 from folio.papers.versions import version_keys
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from folio.ingest.removed import Emptied
     from folio.ingest.scanned_pages import ScannedPages
     from folio.ingest.watch import Changes
+    from folio.models.model_server import ModelServer
     from folio.search.langchain import FolioRetriever
     from folio.shared.move import Moved
     from folio.store.conversations import Conversations
@@ -230,16 +232,17 @@ class App:
         return ModelChoice(self.settings, self.notice)
 
     def at_a_glance(self) -> App:
-        """The same app with a short time limit for Ollama and without notices, to check which models are ready."""
+        """The same app with a short limit of time for servers and without notices, to check which models are ready."""
         settings = self.settings.model_copy(update={"OLLAMA_TIMEOUT_S": min(_GLANCE_S, self.settings.OLLAMA_TIMEOUT_S)})
         return replace(self, settings=settings, notice=lambda text: None)
 
     def with_model(self, name: str) -> App:
-        """The same app, which answers only with this model on Ollama, or with "builtin". Raises UsageError."""
+        """The same app, which answers only with this model on the server, or with "builtin". Raises UsageError."""
         if not name.strip():
             raise UsageError("--model names no model.", "Name one that `ollama list` shows, or builtin.")
         builtin = {"LLM": "builtin"}
-        chosen = builtin if name == "builtin" else {"LLM": "ollama", "LLM_MODEL": name.strip()}
+        server = "openai" if self.settings.LLM == "openai" else "ollama"
+        chosen = builtin if name == "builtin" else {"LLM": server, "LLM_MODEL": name.strip()}
         return replace(self, settings=self.settings.model_copy(update=chosen))
 
     def over(self, papers: Path, store: Path) -> App:
@@ -265,16 +268,19 @@ class App:
         Its calls then raise EmbedderAway, and no error is raised here.
         """
         made_with, by_words = library.fingerprint(), self.settings.RETRIEVAL_MODE == "lexical"
-        if made_with.get("embedder") != "ollama" or (self.settings.EMBEDDER == "ollama" and not by_words):
+        kind = made_with.get("embedder", "")
+        if kind not in SERVERS or (kind == self.settings.EMBEDDER and not by_words):
             return self.embedder(library)
-        from folio.models.ollama_embedder import ReconnectingEmbedder
+        from folio.models.server_embedder import ReconnectingEmbedder
 
         def connect() -> Embedder:
-            embedder = self.models.embedder("ollama")
+            embedder = self.models.embedder(kind)
             indexes.require_same(made_with, fingerprint(embedder, self.reading))
             return embedder
 
-        embedder = ReconnectingEmbedder(made_with.get("model", self.settings.EMBED_MODEL), connect)
+        embedder = ReconnectingEmbedder(
+            made_with.get("model", self.settings.EMBED_MODEL), self.models.embed_server(kind).label, connect
+        )
         if not by_words:
             with suppress(EmbedderAway), embedder.connected():
                 pass  # only so that another model in its place is refused before a question
@@ -317,7 +323,7 @@ class App:
         made_with = library.fingerprint()
         if not made_with:
             return
-        with suppress(OllamaError):
+        with suppress(ModelServerError):
             now = {**made_with, **fingerprint(self.at_a_glance().embedder(library), self.reading)}
             if now != made_with:
                 library.set_fingerprint(now)
@@ -369,8 +375,9 @@ class App:
         """Rebuild the store from these files. See rebuild.rebuild and _ray_reader."""
         from folio.ingest.rebuild import RebuildPlan
 
-        # A store made with Ollama keeps its embedder even if the server is down.
-        embedder = self.models.embedder("ollama" if self.made_with().get("embedder") == "ollama" else "")
+        # A store made with a server keeps its embedder even if the server is down.
+        made_with = self.made_with().get("embedder", "")
+        embedder = self.models.embedder(made_with if made_with in SERVERS else "")
         read = self._ray_reader(lambda: embedder, jobs) if on_ray else None
         plan = RebuildPlan(files, embedder, self.reading, self.limits(jobs), progress, self.embed_batch, read)
         yield from self.backend.rebuild(plan)
@@ -392,28 +399,36 @@ class App:
         return RayReader(address, jobs, job)
 
     def worker_embedders(self, embedder: Embedder) -> tuple[Callable[[], Embedder], ...]:
-        """Functions that make this embedder in a worker, one for each Ollama server. Raises UsageError."""
+        """Functions that make this embedder in a worker, one for each server. Raises UsageError."""
         from folio.models.minilm import BuiltinEmbedder
-        from folio.models.ollama_embedder import RETRIES, OllamaEmbedder
+        from folio.models.server_embedder import RETRIES, ServerEmbedder
 
-        if embedder.identity()["embedder"] != "ollama":
+        kind = embedder.identity()["embedder"]
+        if kind not in SERVERS:
             return (partial(BuiltinEmbedder, threads=1),)  # each processor has a worker of its own
-        settings, servers = self.settings, self.ollama_servers()
-        for url in servers:
-            if url != self.models.server.url and not is_local(url):
-                self.notice(f"Passages go to {url}, another computer.")
+        settings, servers = self.settings, self._embed_servers(kind)
         return tuple(
             partial(
-                OllamaEmbedder,
-                OllamaServer(url, settings.OLLAMA_TIMEOUT_S, keep_alive=self.models.keep_alive),
+                ServerEmbedder,
+                server,
                 settings.EMBED_MODEL,
                 settings.EMBED_BATCH,
                 RETRIES if len(servers) == 1 else 1,  # with several servers, soon try another
                 query_prefix=prefix_of(settings.EMBED_QUERY_PREFIX),
                 passage_prefix=prefix_of(settings.EMBED_PASSAGE_PREFIX),
             )
-            for url in servers
+            for server in servers
         )
+
+    def _embed_servers(self, kind: str) -> list[ModelServer]:
+        """The servers that embed for workers. kind: as for `ModelChoice.embed_server`. Raises UsageError."""
+        if kind == "openai":
+            return [self.models.openai_embedder]
+        for url in (urls := self.ollama_servers()):
+            if url != self.models.ollama.url and not is_local(url):
+                self.notice(f"Passages go to {url}, another computer.")
+        timeout_s, keep_alive = self.settings.OLLAMA_TIMEOUT_S, self.models.keep_alive
+        return [OllamaServer(url, timeout_s, keep_alive=keep_alive) for url in urls]
 
     def versions_among(self, papers: Iterable[str]) -> list[Paper]:
         """The older versions and duplicates of these papers in the library, or among them. papers: ids."""

@@ -23,7 +23,7 @@ FolioError                 exit code 1
 │       └── PaperBusy          the computer or another program got in the way: a retry may succeed
 ├── PackagesMissing        1   this part of Folio needs packages that are not installed
 └── ModelError             1   a model cannot be used
-    ├── OllamaError            the server is down, too slow, refused the request or sent something unreadable
+    ├── ModelServerError            the server is down, too slow, refused the request or sent something unreadable
     │   ├── EmbedderAway       the embedder of an index cannot be used now: searches go on by words alone
     │   ├── NoVector           the model has no vector for this text, whenever it is asked
     │   └── ModelFailed        the server could not run the model to the end: a retry may succeed
@@ -214,19 +214,19 @@ class ModelError(FolioError):
     pass
 
 
-class OllamaError(ModelError):
+class ModelServerError(ModelError):
     pass
 
 
-class EmbedderAway(OllamaError):
+class EmbedderAway(ModelServerError):
     pass
 
 
-class NoVector(OllamaError):
+class NoVector(ModelServerError):
     pass
 
 
-class ModelFailed(OllamaError):
+class ModelFailed(ModelServerError):
     pass
 
 

@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from folio.deep.types import Assessor, DeepLimits
-from folio.errors import ModelMissing, OllamaError, command, fetch_command
+from folio.errors import ModelError, ModelMissing, ModelServerError, command, fetch_command
 from folio.models.bert_onnx import GRAPHS, find_model
 from folio.models.cross_encoder import CrossEncoderReranker, NliVerifier
-from folio.models.ollama import Capability, ModelInfo, OllamaServer, is_local, server_url
+from folio.models.model_server import Capability, ModelInfo, ModelServer, is_local
+from folio.models.ollama import OllamaServer, server_url
 from folio.papers.model import Notice
 from folio.protocols import Answerer, Embedder, PassageReader, QueryWriter, Reranker, TokenEmbedder, Verifier
 from folio.search.builtin_reranker import BuiltinReranker, ReaderReranker
@@ -31,20 +32,23 @@ if TYPE_CHECKING:
     from folio.answer.verifier import LlmVerifier
     from folio.deep.checkpoint import CheckpointFile
     from folio.deep.search import DeepSearch
+    from folio.models.openai_server import OpenAIServer
 
 BUILTIN = "builtin"  # names the built-in answerer
+SERVERS = ("ollama", "openai")  # as LLM and EMBEDDER name them
 # In the store's folder, before a date: the file that records that the day's notice about better models was shown
 PREFIX = "announced-"
 
 
 @dataclass(frozen=True, slots=True)
-class OllamaModel:
+class ServedModel:
     """A model that the settings name."""
 
+    server: ModelServer
     use: str  # "embedding model", "chat model"
     capability: Capability
     name: str
-    required: bool  # whether the settings name Ollama
+    required: bool  # whether the settings name the server
     tokens: int  # context that a request may take; 0 where it does not matter
 
 
@@ -62,13 +66,43 @@ class ModelChoice:
     _nli_verifiers: dict[Path, NliVerifier] = field(default_factory=dict, init=False, compare=False)
 
     @cached_property
-    def server(self) -> OllamaServer:
+    def ollama(self) -> OllamaServer:
         """The configured Ollama server. Sends nothing to it yet.
 
         Raises UsageError for an invalid address, and for another computer unless the settings allow it.
         """
         url = server_url(self.settings.OLLAMA_HOST, allow_remote=self.settings.ALLOW_REMOTE_OLLAMA)
-        return OllamaServer(url, self.settings.OLLAMA_TIMEOUT_S, self.settings.THINK, self.keep_alive)
+        settings = self.settings
+        return OllamaServer(url, settings.OLLAMA_TIMEOUT_S, settings.THINK, keep_alive=self.keep_alive)
+
+    @cached_property
+    def openai(self) -> OpenAIServer:
+        """The configured OpenAI-compatible server. As `ollama`."""
+        return self._openai("OPENAI_BASE_URL", self.settings.OPENAI_CONTEXT)
+
+    @cached_property
+    def openai_embedder(self) -> OpenAIServer:
+        """The one that embeds: the same, unless the settings name another. As `ollama`."""
+        name = "OPENAI_EMBED_BASE_URL" if self.settings.OPENAI_EMBED_BASE_URL else "OPENAI_BASE_URL"
+        return self._openai(name, self.settings.OPENAI_EMBED_CONTEXT)
+
+    def _openai(self, setting: str, context: int) -> OpenAIServer:
+        from folio.models.openai_server import OpenAIServer, server_url
+
+        settings = self.settings
+        url = server_url(getattr(settings, setting), allow_remote=settings.ALLOW_REMOTE_OLLAMA, setting=setting)
+        self._announce_if_remote(url)
+        key = settings.OPENAI_API_KEY.get_secret_value()
+        return OpenAIServer(url, settings.OLLAMA_TIMEOUT_S, settings.THINK, key=key, context=context)
+
+    @property
+    def chat_server(self) -> ModelServer:
+        """The server of chat models. Raises UsageError as `ollama` does."""
+        return self.openai if self.settings.LLM == "openai" else self.ollama
+
+    def embed_server(self, kind: str) -> ModelServer:
+        """The server of embedding models. kind: "ollama" or "openai". Raises UsageError as `ollama` does."""
+        return self.openai_embedder if kind == "openai" else self.ollama
 
     @property
     def keep_alive(self) -> str | int | None:
@@ -93,9 +127,16 @@ class ModelChoice:
         )
 
     def announce_remote(self) -> None:
-        """Give a notice if the Ollama server is another computer. Raises UsageError as `server` does."""
-        if not is_local(self.server.url):
-            self.notice(f"Questions and passages go to {self.server.url}, another computer.")
+        """Give a notice if a server in use is another computer. Raises UsageError as `ollama` does."""
+        self._announce_if_remote(self.ollama.url)
+        if self.settings.LLM == "openai":
+            _ = self.openai
+        if self.settings.EMBEDDER == "openai":
+            _ = self.openai_embedder
+
+    def _announce_if_remote(self, url: str) -> None:
+        if not is_local(url):
+            self.notice(f"Questions and passages go to {url}, another computer.")
 
     # What would improve answers
 
@@ -114,52 +155,55 @@ class ModelChoice:
         doctor = f"`{command('doctor')}`"
         self.notice(f"Using built-in models. For better answers, {way} ({doctor} shows how).")
 
-    # Ollama's models
+    # The models of servers
 
-    def ollama_models(self) -> Iterator[OllamaModel]:
-        """The Ollama models that the settings name."""
+    def served_models(self) -> Iterator[ServedModel]:
+        """The models on servers that the settings name. Raises UsageError as `ollama` does."""
         settings = self.settings
         prompt = settings.CONTEXT_TOKENS + settings.ANSWER_TOKENS
-        yield OllamaModel("embedding model", "embedding", settings.EMBED_MODEL, settings.EMBEDDER == "ollama", 0)
-        yield OllamaModel("chat model", "completion", settings.LLM_MODEL, settings.LLM == "ollama", prompt)
+        embeds, chats = self.embed_server(settings.EMBEDDER), self.chat_server
+        named = settings.EMBEDDER in SERVERS
+        yield ServedModel(embeds, "embedding model", "embedding", settings.EMBED_MODEL, named, 0)
+        yield ServedModel(chats, "chat model", "completion", self.chat_model, settings.LLM in SERVERS, prompt)
         if settings.VERIFIER_MODEL and settings.VERIFIER in ("auto", "llm"):
             required = settings.VERIFIER == "llm"
-            yield OllamaModel("verifier model", "completion", settings.VERIFIER_MODEL, required, 0)
+            yield ServedModel(chats, "verifier model", "completion", settings.VERIFIER_MODEL, required, 0)
 
     @property
     def chat_model(self) -> str:
-        """The chat model that the settings name."""
-        return self.settings.LLM_MODEL
+        """The chat model that the settings name; "" for the only one of an OpenAI-compatible server."""
+        is_default = self.settings.LLM == "openai" and "LLM_MODEL" not in self.settings.model_fields_set
+        return "" if is_default else self.settings.LLM_MODEL
 
     def chat_models(self) -> list[str]:
-        """Ollama's chat models; empty if Ollama is not running."""
+        """The server's chat models; empty if it is not running."""
         try:
-            return self.server.chat_models()
-        except OllamaError:
+            return self.chat_server.chat_models()
+        except ModelError:
             return []
 
     def missing_from_ollama(self, model: str, capability: Capability) -> str:
         """How to make Ollama serve this model, as a clause; "" if it already does. Raises CloudModel, WrongModel."""
         try:
-            self.server.require_local(model, capability)
+            self.ollama.require_local(model, capability)
         except ModelMissing:
             return f"run `ollama pull {model}`"
-        except OllamaError:
+        except ModelServerError:
             return f"start Ollama, then run `ollama pull {model}`"
         return ""
 
-    def tried(self, model: OllamaModel) -> ModelInfo:
+    def tried(self, model: ServedModel) -> ModelInfo:
         """What the server says of a model, after one short call as a question makes it. Raises ModelError.
 
         No call is made of a model that the settings do not use.
         """
-        info, settings = self.server.require_local(model.name, model.capability), self.settings
+        info, settings = model.server.require_local(model.name, model.capability), self.settings
         if model.capability == "embedding" and settings.EMBEDDER != BUILTIN:
-            self._ollama_embedder().embed_query("Ready?")
+            self._server_embedder(model.server.kind).embed_query("Ready?")
         elif model.capability == "completion" and settings.LLM != BUILTIN:
-            from folio.models.ollama_chat import ChatModel
+            from folio.models.chat_model import ChatModel
 
-            chat = ChatModel.open(self.server, model.name, self._usual_tokens)
+            chat = ChatModel.open(model.server, model.name, self._usual_tokens)
             pieces = chat.stream("", "Ready?", context=chat.context_for(self._usual_tokens), longest=1)
             next(pieces, None)  # closed when it is dropped, and with it the request
         return info
@@ -169,25 +213,24 @@ class ModelChoice:
     def embedder(self, made_with: str) -> Embedder:
         """The embedder for a store. Raises ModelError when the embedder that the settings name cannot be used.
 
-        made_with: "ollama" or "builtin", from the store's fingerprint; "" for a new store.
+        made_with: "ollama", "openai" or "builtin", from the store's fingerprint; "" for a new store.
         """
-        choice = self.settings.EMBEDDER
+        choice: str = self.settings.EMBEDDER
         if choice == "auto":
-            choice = "ollama" if made_with == "ollama" or (not made_with and self._ollama_embeds()) else "builtin"
+            takes_ollama = not made_with and self._ollama_embeds()
+            choice = made_with if made_with in SERVERS else "ollama" if takes_ollama else BUILTIN
             if made_with == "builtin":
                 pull = f"run `ollama pull {self.settings.EMBED_MODEL}`"
                 self._stand_ins["the embedder"] = f"{pull} and `{command('ingest --rebuild')}`"
-        if choice == "ollama":
-            return self._ollama_embedder()
-        return self.meaning
+        return self._server_embedder(choice) if choice in SERVERS else self.meaning
 
-    def _ollama_embedder(self) -> Embedder:
-        """Raises ModelError."""
-        from folio.models.ollama_embedder import OllamaEmbedder
+    def _server_embedder(self, kind: str) -> Embedder:
+        """kind: see `embed_server`. Raises ModelError."""
+        from folio.models.server_embedder import ServerEmbedder
 
         settings = self.settings
-        embedder = OllamaEmbedder(
-            self.server,
+        embedder = ServerEmbedder(
+            self.embed_server(kind),
             settings.EMBED_MODEL,
             settings.EMBED_BATCH,
             query_prefix=prefix_of(settings.EMBED_QUERY_PREFIX),
@@ -274,7 +317,7 @@ class ModelChoice:
         from folio.answer.query_writer import LlmQueryWriter
 
         tokens, seconds = self._usual_tokens, settings.VARIANTS_SECONDS
-        return LlmQueryWriter(self.server, settings.LLM_MODEL, how, tokens, seconds, self.notice)
+        return LlmQueryWriter(self.chat_server, self.chat_model, how, tokens, seconds, self.notice)
 
     # Answering
 
@@ -283,10 +326,10 @@ class ModelChoice:
     ) -> Answerer:
         """The answerer over a retriever's store.
 
-        model: "builtin", or the name of a model on Ollama; None for the settings'. check_cancelled: called for each
-        word that a model writes; an exception that it raises ends the answer.
+        model: "builtin", or the name of a model on the chat server; None for the settings'. check_cancelled: called
+        for each word that a model writes; an exception that it raises ends the answer.
 
-        Raises ModelError when a named Ollama model cannot answer, CloudModel when it runs on another computer.
+        Raises ModelError when a named model cannot answer, CloudModel when it runs on another computer.
         """
         from folio.answer.extractive import ExtractiveAnswerer
 
@@ -296,10 +339,10 @@ class ModelChoice:
         model = self.answer_model(model)
         if model == BUILTIN:
             return extractive
-        from folio.answer.generative import OllamaAnswerer
+        from folio.answer.generative import GenerativeAnswerer
 
-        return OllamaAnswerer(
-            self.server,
+        return GenerativeAnswerer(
+            self.chat_server,
             model,
             evidence_tokens=tokens,
             answer_tokens=settings.ANSWER_TOKENS,
@@ -312,14 +355,14 @@ class ModelChoice:
         )
 
     def answer_model(self, model: str | None = None) -> str:
-        """The model that answers: "builtin", or its name on Ollama. model: as for `answerer`."""
+        """The model that answers: "builtin", or its name on the server. model: as for `answerer`."""
         if model is not None:
             return model
         settings = self.settings
         if settings.LLM == "auto" and (missing := self.missing_from_ollama(settings.LLM_MODEL, "completion")):
             self._stand_ins["answers quoted from the papers"] = missing
             return BUILTIN
-        return BUILTIN if settings.LLM == "builtin" else settings.LLM_MODEL
+        return BUILTIN if settings.LLM == "builtin" else self.chat_model
 
     @property
     def _usual_tokens(self) -> int:
@@ -372,14 +415,14 @@ class ModelChoice:
     def _assessor(self, retriever: Retriever, model: str | None, check_cancelled: Callable[[], None]) -> Assessor:
         from folio.deep.steps import BuiltinAssessor
 
-        settings, name = self.settings, model or self.settings.LLM_MODEL
-        asks = (settings.LLM == "ollama" and model is None) or self._ollama_answers(model)
+        settings, name = self.settings, model or self.chat_model
+        asks = (settings.LLM in SERVERS and model is None) or self._model_answers(model)
         # A model that is no judge gives every passage the same score, one call each (LOG.md)
         if asks and self._judge(name, self._usual_tokens, check_cancelled).is_judge():
             from folio.deep.llm import LlmAssessor
 
             return LlmAssessor(
-                self.server,
+                self.chat_server,
                 name,
                 parallel=settings.PARALLEL,
                 tokens=self._usual_tokens,
@@ -402,12 +445,12 @@ class ModelChoice:
 
         Raises ModelError if a named verifier cannot be used.
         """
-        writes = self.settings.VERIFIER == "auto" and self._ollama_answers(model)
-        writer = self.settings.LLM_MODEL if model in (None, "builtin") else model
+        writes = self.settings.VERIFIER == "auto" and self._model_answers(model)
+        writer = self.chat_model if model is None or model == BUILTIN else model
         return self._verifier(writer, writes=writes, check_cancelled=lambda: None)
 
     def _verifier(self, writer: str, *, writes: bool, check_cancelled: Callable[[], None]) -> Verifier | None:
-        """The verifier of what this chat model writes. writes: whether the model is ready on Ollama."""
+        """The verifier of what this chat model writes. writes: whether the model is ready on its server."""
         settings = self.settings
         choice, name = settings.VERIFIER, settings.NLI_MODEL
         if choice == "none":
@@ -429,7 +472,7 @@ class ModelChoice:
         from folio.answer.verifier import LlmVerifier
 
         return LlmVerifier(
-            self.server,
+            self.chat_server,
             name,
             kept=self.settings.CACHE_DIR / "judges.json",
             shares_prompt=shares_prompt,
@@ -438,11 +481,15 @@ class ModelChoice:
             usual_tokens=usual_tokens,
         )
 
-    def _ollama_answers(self, model: str | None) -> bool:
-        """Whether `answerer` would use a model on Ollama that is ready."""
-        if model == "builtin" or (model is None and self.settings.LLM == "builtin"):
+    def _model_answers(self, model: str | None) -> bool:
+        """Whether `answerer` would use a model on a server that is ready. Raises CloudModel, WrongModel."""
+        if model == BUILTIN or (model is None and self.settings.LLM == BUILTIN):
             return False
-        return not self.missing_from_ollama(model or self.settings.LLM_MODEL, "completion")
+        try:
+            self.chat_server.require_local(model or self.chat_model, "completion")
+        except (ModelMissing, ModelServerError):
+            return False
+        return True
 
 
 def is_first_today(folder: Path, today: date | None = None) -> bool:

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import settings
 
 from folio import model_choice
-from folio.models import minilm, ollama, reader
+from folio.models import minilm, model_server, reader
 from folio.store import indexes
 from folio.store.library import Library
 from tests.helpers.cli_runner import HUB_AND_TRACING, CliRunner
@@ -37,7 +37,7 @@ sys.dont_write_bytecode = False
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 # No test waits for what it made fail; those of the waits themselves say how long they are.
-ollama.FIRST_WAIT_S = 0.01
+model_server.FIRST_WAIT_S = 0.01
 
 
 def _is_roomy(folder: Path) -> bool:

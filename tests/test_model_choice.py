@@ -10,7 +10,7 @@ import pytest
 from config import Settings
 from folio.answer import prompts
 from folio.answer.verifier import LlmVerifier
-from folio.errors import CloudModel, ModelMissing, OllamaError
+from folio.errors import CloudModel, ModelMissing, ModelServerError
 from folio.model_choice import ModelChoice
 from folio.models.bert_onnx import CONFIG
 from folio.models.cross_encoder import NliVerifier
@@ -117,7 +117,7 @@ def test_a_verifier_that_is_chosen_never_falls_back(with_nli_model: Path, tmp_pa
     url, models = closed_url(), with_nli_model
     assert choice(models, url, VERIFIER="none").verifier() is None
     assert isinstance(choice(models, url, VERIFIER="crossencoder").verifier(), NliVerifier)
-    with pytest.raises(OllamaError, match="No Ollama server answers"):
+    with pytest.raises(ModelServerError, match="No Ollama server answers"):
         choice(models, url, VERIFIER="llm").verifier()
     with OllamaStandIn(reply=lambda messages: "yes") as server:
         with pytest.raises(ModelMissing) as caught:

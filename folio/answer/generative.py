@@ -1,4 +1,4 @@
-"""Question + evidence -> an answer by a chat model on Ollama, with citations for each statement."""
+"""Question + evidence -> an answer by a chat model on a server, with citations for each statement."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from folio.answer.ranking import Excerpt, brief, narrowed
 from folio.answer.refusals import is_refusal
 from folio.answer.validation import Part, ValidationResult, Validator, parts_of
 from folio.answer_types import CLOSEST, Answer, Evidence, Quote, RejectedSentence, Sentence, Style, Thinking
-from folio.errors import ContextTooSmall, OllamaError, ThoughtAlone
+from folio.errors import ContextTooSmall, ModelServerError, ThoughtAlone
 from folio.grounding.grounder import Grounder
 from folio.grounding.sentences import content_words
-from folio.models.ollama import OllamaServer
-from folio.models.ollama_chat import LONGEST_TOKEN, STOPPED, THOUGHT, ChatModel
+from folio.models.chat_model import LONGEST_TOKEN, STOPPED, ChatModel
+from folio.models.model_server import THOUGHT, ModelServer
 from folio.models.thinking import without_thoughts
 from folio.protocols import PromptStart, Verifier
 from folio.question.question import Question
@@ -68,7 +68,7 @@ class _End:
     failure: str = ""
     has_thought: bool = False  # the model thought before it wrote
 
-    def fail(self, error: OllamaError) -> None:
+    def fail(self, error: ModelServerError) -> None:
         self.failure = f"{error.happened} {error.remedy}"
 
     @property
@@ -85,14 +85,14 @@ class _End:
             yield f"The answer was cut off at {answer_tokens} tokens. Raise ANSWER_TOKENS for longer answers."
 
 
-class OllamaAnswerer:
-    """A chat model on Ollama. Only statements that the evidence supports are shown (validation.py)."""
+class GenerativeAnswerer:
+    """A chat model on a server. Only statements that the evidence supports are shown (validation.py)."""
 
     quotes_only = False
 
     def __init__(
         self,
-        server: OllamaServer,
+        server: ModelServer,
         model: str,
         *,
         evidence_tokens: int,
@@ -104,7 +104,7 @@ class OllamaAnswerer:
         check_cancelled: Callable[[], None] = lambda: None,
         usual_tokens: int = 0,
     ) -> None:
-        """Asks the server about the model. Raises as OllamaServer.require_local does.
+        """Asks the server about the model. Raises as ModelServer.require_local does.
 
         evidence_tokens: limit for the evidence in a prompt. answer_tokens: reserved for the answer. stand_in: answers
         if nothing that the model wrote can be shown. verifier: checks reworded statements. strict: show only quotes.
@@ -131,7 +131,7 @@ class OllamaAnswerer:
         self.failed = False
         self.raw = ""
         self.unanswered: tuple[str, ...] | None = None
-        self.name = f"{self._model.name} (Ollama)"
+        self.name = self._model.title
 
     def sentences(
         self, question: Question | str, evidence: Sequence[Evidence], style: Style = "plain"
@@ -169,7 +169,7 @@ class OllamaAnswerer:
         """The verifier, if it is needed and can judge. `_end` says if the server failed."""
         try:
             return self._verifier if self._verifier and not self._strict and self._verifier.is_judge() else None
-        except OllamaError as error:
+        except ModelServerError as error:
             self._end.fail(error)
             return None
 
@@ -236,7 +236,7 @@ class OllamaAnswerer:
         try:
             self._widen(_tokens(layout.rules, layout.prompt))  # so that no other question makes the server reload
             chosen = self._chosen(question, layout, scored)
-        except OllamaError as error:
+        except ModelServerError as error:
             self._end.fail(error)
             return None
         if chosen is None:
@@ -312,7 +312,7 @@ class OllamaAnswerer:
             token = self._model.first_token(
                 layout.rules, layout.stated_prompt, context=self._context, check_cancelled=self._check_cancelled
             )
-        except OllamaError as error:
+        except ModelServerError as error:
             self._end.fail(error)
             return True
         if token.yes is None or not token.alternatives:
@@ -385,7 +385,7 @@ class OllamaAnswerer:
         """The model's output as it arrives, cut off at the limit. `_end` says how it ended.
 
         Uses the context of the last `_widen`. tolerant: a failing server ends the output instead of raising
-        OllamaError. Raises ContextTooSmall for a prompt that the server truncated.
+        ModelServerError. Raises ContextTooSmall for a prompt that the server truncated.
         """
         length = 0
         pieces = self._model.stream(
@@ -411,7 +411,7 @@ class OllamaAnswerer:
                 yield piece
                 if too_long:
                     return
-        except OllamaError as error:
+        except ModelServerError as error:
             if not tolerant:
                 raise
             self._end.fail(error)

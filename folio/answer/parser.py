@@ -3,7 +3,7 @@
     {"statements": [{"support": [27, 28], "statement": "..."}], "answered": true}
 
 `support` comes first, so that a model chooses its sentences before it writes the statement. Its items are an
-enumeration of the existing numbers, and Ollama's grammar allows no others. Prose comes as Markdown whatever the prompt
+enumeration of the existing numbers, and its grammar allows no others. Prose comes as Markdown whatever the prompt
 says: lists, tables, code, headings, citation markers in a dozen forms. Pure.
 """
 
@@ -87,7 +87,10 @@ class Heading:
 
 
 def schema(sentences: int, style: Style) -> dict[str, Any]:
-    """The JSON Schema of an answer. sentences: number of sentences of the evidence."""
+    """The JSON Schema of an answer. sentences: number of sentences of the evidence.
+
+    No schema limits the length of a text: some servers make a rule of grammar of each character, and fail.
+    """
     support = {
         "type": "array",
         "items": {"type": "integer", "enum": list(range(1, sentences + 1))},
@@ -97,8 +100,8 @@ def schema(sentences: int, style: Style) -> dict[str, Any]:
     properties: dict[str, Any] = {}
     if style == "report":
         properties["part"] = {"type": "string", "enum": list(PARTS)}
-        properties["heading"] = {"type": "string", "maxLength": 80}
-    properties |= {"support": support, "statement": {"type": "string", "maxLength": LONGEST_SENTENCE}}
+        properties["heading"] = {"type": "string"}
+    properties |= {"support": support, "statement": {"type": "string"}}
     statements = {"type": "array", "items": object_schema(**properties), "maxItems": MOST_STATEMENTS[style]}
     return object_schema(statements=statements, answered={"type": "boolean"})
 

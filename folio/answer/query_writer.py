@@ -14,7 +14,7 @@ from folio.answer import prompts
 from folio.answer.parser import object_schema
 from folio.answer.reply_json import JsonModel, StoppedError, lines_of, list_shape, printable_line
 from folio.errors import ModelError
-from folio.models.ollama import OllamaServer
+from folio.models.model_server import ModelServer
 from folio.papers.model import Notice
 from folio.protocols import NOTHING_WRITTEN, Written
 from folio.text import tokenize
@@ -25,8 +25,8 @@ LEAST_WORDS = 5  # of a usable passage
 REPLY_TOKENS = 400
 REMEMBERED = 64  # questions whose replies are cached
 
-_WORDINGS = list_shape("queries", 1, MOST_WORDINGS, LONGEST_WORDING)
-_PASSAGE = object_schema(passage={"type": "string", "maxLength": LONGEST_PASSAGE})
+_WORDINGS = list_shape("queries", 1, MOST_WORDINGS)
+_PASSAGE = object_schema(passage={"type": "string"})
 
 
 class LlmQueryWriter:
@@ -34,7 +34,7 @@ class LlmQueryWriter:
 
     def __init__(
         self,
-        server: OllamaServer,
+        server: ModelServer,
         model: str,
         how: Literal["llm", "hyde"],
         tokens: int,

@@ -18,8 +18,8 @@ from folio.answer.loose_json import first_value
 from folio.answer.markers import printable
 from folio.answer.parser import object_schema
 from folio.errors import ContextTooSmall, ModelFailed, ThoughtAlone
-from folio.models.ollama import OllamaServer
-from folio.models.ollama_chat import ChatModel
+from folio.models.chat_model import ChatModel
+from folio.models.model_server import ModelServer
 from folio.models.thinking import without_thoughts
 from folio.text import estimate_tokens, one_line, tokenize
 
@@ -44,14 +44,14 @@ class StoppedError(Exception):
 class JsonModel:
     """One model on one server."""
 
-    def __init__(self, server: OllamaServer, model: str, *, tokens: int) -> None:
-        """Asks the server about the model. Raises as OllamaServer.require_local does.
+    def __init__(self, server: ModelServer, model: str, *, tokens: int) -> None:
+        """Asks the server about the model. Raises as ModelServer.require_local does.
 
         tokens: the longest prompt and reply of an answer. The same context size keeps the model loaded.
         """
         self._model = ChatModel.open(server, model, tokens)
         self._tokens = min(tokens, self._model.largest - self._model.room)
-        self.name = self._model.name
+        self.name, self.title = self._model.name, self._model.title
 
     def fits(self, prompt: str, reply_tokens: int) -> bool:
         """Whether a prompt and its reply fit into the context."""
@@ -104,10 +104,9 @@ class JsonModel:
         )
 
 
-def list_shape(field: str, least: int, most: int, longest: int) -> dict[str, Any]:
-    """The schema of an object with a list of short texts. longest: maximum characters of a text."""
-    items = {"type": "string", "maxLength": longest}
-    texts = {"type": "array", "items": items, "minItems": least, "maxItems": most}
+def list_shape(field: str, least: int, most: int) -> dict[str, Any]:
+    """The schema of an object with a list of texts."""
+    texts = {"type": "array", "items": {"type": "string"}, "minItems": least, "maxItems": most}
     return object_schema(**{field: texts})
 
 

@@ -22,8 +22,8 @@ from folio.answer.generative import TEMPLATE_TOKENS
 from folio.answer.trials import LEAST_RIGHT, trials
 from folio.answer.validation import LEAST_ENTAILED
 from folio.errors import ContextTooSmall
-from folio.models.ollama import OllamaServer
-from folio.models.ollama_chat import CONTEXT_SIZES, ChatModel
+from folio.models.chat_model import ChatModel
+from folio.models.model_server import CONTEXT_SIZES, ModelServer
 from folio.protocols import Claim, Entailment, PromptStart
 from folio.system.files import write_json
 from folio.text import estimate_tokens
@@ -33,11 +33,11 @@ _MINICHECK = re.compile(r"minicheck", re.I)
 
 
 class LlmVerifier:
-    """Asks a model on Ollama. The probability is that of "yes" against "no" as the first word of its reply."""
+    """Asks a model on a server. The probability is that of "yes" against "no" as the first word of its reply."""
 
     def __init__(
         self,
-        server: OllamaServer,
+        server: ModelServer,
         model: str,
         *,
         kept: Path | None = None,
@@ -46,7 +46,7 @@ class LlmVerifier:
         notice: Callable[[str], None] = lambda text: None,
         usual_tokens: int = 0,
     ) -> None:
-        """Asks the server about the model. Raises as OllamaServer.require_local does.
+        """Asks the server about the model. Raises as ModelServer.require_local does.
 
         kept: a JSON file with the outcome of each model's trial, by digest; without one, the model is not tried.
         notice: gets a sentence if a trial takes its time. usual_tokens: as for ChatModel.
@@ -60,7 +60,7 @@ class LlmVerifier:
         self._check_cancelled = check_cancelled
         self._room = self._model.room  # for a thought, in the context of the start
         self._start = PromptStart("" if self._is_minicheck else prompts.VERIFIER, "", 0)
-        self.name = f"{self._model.name} (Ollama)"
+        self.name = self._model.title
 
     def is_judge(self) -> bool:
         """See protocols.Verifier. The outcome of the trial is kept with the model's digest."""

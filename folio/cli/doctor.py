@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 from folio.cli.command import Parser, run_command
 from folio.console import errors, output
 from folio.errors import FIRST_INGEST, EmbedderAway, FolioError, StoreError, command, fetch_command
+from folio.models.model_server import CONTEXT_SIZES
 from folio.shown_text import counted, plain_line
 
 if TYPE_CHECKING:
     from folio.app import App
-    from folio.model_choice import ModelChoice, OllamaModel
-    from folio.models.ollama import ModelInfo
+    from folio.model_choice import ModelChoice, ServedModel
+    from folio.models.model_server import ModelInfo, ModelServer
     from folio.protocols import TokenEmbedder
     from folio.store.library import Library
 
@@ -64,7 +65,7 @@ def show_doctor(app: App) -> int:
 
 def examine(app: App) -> Iterator[Row]:
     """Every row of the table. A check that fails is a row, not an error."""
-    yield from _ollama(app.models)
+    yield from _servers(app.models)
     yield _builtin_embedder(app.models.meaning, needed=app.models.builtin_required)
     yield _reranker(app.models)
     yield _verifier(app.models)
@@ -72,20 +73,31 @@ def examine(app: App) -> Iterator[Row]:
     yield from _store(app)
 
 
-def _ollama(models: ModelChoice) -> Iterator[Row]:
-    wanted = list(models.ollama_models())
-    needed = any(model.required for model in wanted)
+def _servers(models: ModelChoice) -> Iterator[Row]:
+    """Each server that the settings name, with the models that they want of it."""
     try:
-        server = models.server
+        wanted = list(models.served_models())
+    except FolioError as error:
+        yield Row("model server", error.happened, False, error.remedy, needed=True)
+        return
+    servers = {id(model.server): model.server for model in wanted}
+    for server in servers.values():
+        yield from _server(models, server, [model for model in wanted if model.server is server])
+
+
+def _server(models: ModelChoice, server: ModelServer, wanted: Sequence[ServedModel]) -> Iterator[Row]:
+    needed = any(model.required for model in wanted)
+    name = "Ollama" if server.kind == "ollama" else "model server"
+    try:
         version = server.version()
     except FolioError as error:
-        yield Row("Ollama", error.happened, False, error.remedy, needed)
+        yield Row(name, error.happened, False, error.remedy, needed)
         return
     if version is None:
-        fix = "Install it from ollama.com, then run `ollama serve`"
-        yield Row("Ollama", f"no server answers at {server.url}", False, fix, needed)
+        fix = "Install it from ollama.com, then run `ollama serve`" if server.kind == "ollama" else server.words.start
+        yield Row(name, f"no server answers at {server.url}", False, fix, needed)
         return
-    yield Row("Ollama", f"version {version} at {server.url}", True)
+    yield Row(name, f"{'version ' if server.kind == 'ollama' else ''}{version} at {server.url}", True)
     for model in wanted:
         try:
             yield _model(model, models.tried(model))
@@ -93,9 +105,12 @@ def _ollama(models: ModelChoice) -> Iterator[Row]:
             yield Row(model.use, error.happened, False, error.remedy, model.required)
 
 
-def _model(model: OllamaModel, info: ModelInfo) -> Row:
+def _model(model: ServedModel, info: ModelInfo) -> Row:
     context = info.context_length
     found = f"{info.name}, context of {context:,} tokens" if context else info.name
+    if not context and model.server.kind == "openai" and model.capability == "completion":
+        found += f"; the server does not tell its context, so {CONTEXT_SIZES[0]:,} tokens are assumed"
+        return Row(model.use, found, True, "Set OPENAI_CONTEXT to the context that the server was started with")
     if context and context < model.tokens:
         remedy = f"Lower CONTEXT_TOKENS so that {model.tokens:,} tokens fit, or choose another model"
         return Row(model.use, found, False, remedy)

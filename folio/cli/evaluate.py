@@ -287,7 +287,7 @@ def _write_set(app: App, arguments: argparse.Namespace) -> int:
     number = arguments.number or QUESTIONS
     if path.exists():
         raise UsageError(f"{path} already exists.", "Give another name: -o FILE.")
-    ask = question_writer.ask_with(app.models.server, app.models.chat_model)
+    ask = question_writer.ask_with(app.models.chat_server, app.models.chat_model)
     app = stores.app_for_papers(app, papers)
     _ingest(app, papers)
     library = app.open_library()
@@ -390,4 +390,4 @@ def _answer_judge(app: App) -> Judge:
     from folio.evaluate import judge as judging
     from folio.evaluate.question_writer import ask_with
 
-    return judging.judge_with(ask_with(app.models.server, app.models.chat_model, judging.Grade))
+    return judging.judge_with(ask_with(app.models.chat_server, app.models.chat_model, judging.Grade))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from folio.cli.command import Parser, run_command, up_to
 from folio.console import output, say
-from folio.errors import ClusterError, DiskFull, ModelError, OllamaError, StoreError, UsageError, command
+from folio.errors import ClusterError, DiskFull, ModelError, ModelServerError, StoreError, UsageError, command
 from folio.shown_text import counted, name_line, plain, plain_line
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ def _ingest(app: App, arguments: argparse.Namespace) -> int:
         except (KeyboardInterrupt, SystemExit, ModelError, ClusterError) as error:
             progress.stop()
             # A model that cannot be used failed before the first paper, and will fail again.
-            if progress.added or isinstance(error, KeyboardInterrupt | SystemExit | OllamaError):
+            if progress.added or isinstance(error, KeyboardInterrupt | SystemExit | ModelServerError):
                 count = f"Papers read so far: {progress.added}."
                 scan = f" OCR has read {progress.scan}." if progress.scan else ""
                 say(f"Stopped. {count}{scan} They are kept; run the same command again to continue.")

@@ -21,7 +21,7 @@ from folio.answer_types import Evidence
 from folio.deep.types import MOST_RELEVANCE, Assessment, Budget, NamedClaim
 from folio.errors import ModelError
 from folio.grounding.sentences import number_sentences
-from folio.models.ollama import OllamaServer
+from folio.models.model_server import ModelServer
 from folio.papers.model import Hit
 from folio.text import one_line, tokenize
 
@@ -35,11 +35,11 @@ T = TypeVar("T")
 _POLL_S = 0.1  # between two calls of check_cancelled while waiting for the threads
 
 _ASSESSMENT = object_schema(
-    summary={"type": "string", "maxLength": LONGEST_SUMMARY},
+    summary={"type": "string"},
     relevance={"type": "integer", "minimum": 0, "maximum": MOST_RELEVANCE},
 )
-_QUERIES = list_shape("queries", 1, MOST_QUERIES, LONGEST_QUERY)
-_PARTS = list_shape("parts", 0, MOST_PARTS, LONGEST_QUERY)
+_QUERIES = list_shape("queries", 1, MOST_QUERIES)
+_PARTS = list_shape("parts", 0, MOST_PARTS)
 
 
 class LlmAssessor:
@@ -52,21 +52,21 @@ class LlmAssessor:
 
     def __init__(
         self,
-        server: OllamaServer,
+        server: ModelServer,
         model: str,
         *,
         parallel: int,
         tokens: int,
         check_cancelled: Callable[[], None] = lambda: None,
     ) -> None:
-        """Asks the server about the model. Raises as OllamaServer.require_local does.
+        """Asks the server about the model. Raises as ModelServer.require_local does.
 
         parallel: simultaneous calls. tokens: as for JsonModel. check_cancelled: called often; an exception ends a call.
         """
         self._model = JsonModel(server, model, tokens=tokens)
         self._parallel = parallel
         self._check_cancelled = check_cancelled
-        self.name = f"{self._model.name} (Ollama)"
+        self.name = self._model.title
 
     def assess(self, question: str, hits: Sequence[Hit], budget: Budget) -> Iterator[Assessment]:
         """Scores several passages at once."""
@@ -186,7 +186,7 @@ def claims_schema(sentences: int) -> dict[str, Any]:
         "items": {"type": "integer", "enum": list(range(1, sentences + 1))},
         "maxItems": MOST_SENTENCES,
     }
-    claim = {"type": "string", "maxLength": LONGEST_CLAIM}
+    claim = {"type": "string"}
     items = object_schema(claim=claim, same={**numbers, "minItems": 1}, other=numbers)
     return object_schema(claims={"type": "array", "items": items, "maxItems": MOST_CLAIMS})
 

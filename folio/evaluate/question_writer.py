@@ -22,8 +22,8 @@ from folio.errors import ModelError, ThoughtAlone, UsageError, command
 from folio.evaluate.dataset import Gold, Question
 from folio.evaluate.relevance import MIN_QUOTE_LENGTH, fold_quote, weight
 from folio.ingest import chunking
-from folio.models.ollama import OllamaServer
-from folio.models.ollama_chat import ChatModel
+from folio.models.chat_model import ChatModel
+from folio.models.model_server import ModelServer
 from folio.papers.model import Paper
 from folio.store.library import Library
 from folio.text import one_line, sentence_spans, tokenize
@@ -82,8 +82,8 @@ class Passage:
     tokens: frozenset[str]
 
 
-def ask_with(server: OllamaServer, model: str, form: type[BaseModel] = ModelReply) -> Ask:
-    """An Ollama chat model for `write_questions`: temperature 0, with replies constrained to the form's JSON schema.
+def ask_with(server: ModelServer, model: str, form: type[BaseModel] = ModelReply) -> Ask:
+    """A chat model for `write_questions`: temperature 0, with replies constrained to the form's JSON schema.
 
     Looks the model up on the server. Raises ModelError, and so does a call.
     """

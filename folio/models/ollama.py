@@ -1,168 +1,94 @@
-"""The Ollama server: its address, its models, and calls to it.
-
-Chat uses langchain-ollama (ollama_chat.py), everything else the HTTP client of OllamaServer. Both get `client_kwargs`,
-so that only the configured host is contacted. ollama_errors.translate translates their errors.
-"""
+"""The Ollama server: its address, its models, and calls to it. Chat uses langchain-ollama."""
 
 from __future__ import annotations
 
-import ipaddress
 import json
 import re
-import socket
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
-from urllib.parse import urlsplit
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
-from folio.errors import ModelError, UsageError
-from folio.models.ollama_errors import (
-    broke_off,
-    cloud_model,
-    model_missing,
-    not_listening,
-    server_message,
-    translate,
-    wrong_model,
+from folio.errors import ModelError
+from folio.models import model_server
+from folio.models.model_server import (
+    CONNECT_S,
+    PROBE,
+    ChatRequest,
+    ModelInfo,
+    ModelServer,
+    is_cloud,
+    length_of,
+    refuse_cloud_name,
+    require_allowed,
 )
-from folio.models.thinking import NO_THINKING, Thinking, ThinkSetting, thinking_of
+from folio.models.server_errors import OLLAMA, ServerWords, broke_off, model_missing, server_message
+from folio.models.thinking import thinking_of
 from folio.papers.model import Progress
-from folio.system.network import is_loopback
+from folio.system.network import without_client_settings
 
 if TYPE_CHECKING:
     import httpx
+    from langchain_core.messages import AIMessageChunk
+    from langchain_ollama import ChatOllama
 
 DEFAULT_PORT = 11434
-CONNECT_S = 5.0
-# Seconds for a reply and to connect: for lists and descriptions, which need no loaded model; and for checking whether a
-# server runs, which is slow to answer while it loads a model
-METADATA, PROBE = (30.0, CONNECT_S), (5.0, 1.0)
-FIRST_WAIT_S = 0.5  # before the first retry of a failed call; each further wait is twice as long
 DESCRIBED_AT_ONCE = 8  # models
-LONGEST = 2**31 - 1  # tokens; the largest count in Ollama
 
 # Digest of a model -> whether it can chat and runs on its server. Kept by the process: the web page asks often.
 _CAN_CHAT: dict[str, bool] = {}
-
-Capability = Literal["completion", "embedding"]
 
 # In a Modelfile: a file of the model (weights, adapters, projectors), named after the SHA-256 of its content. Comments,
 # templates and licences have lines that begin with FROM too, but no line that ends like this.
 _BLOB = re.compile(r'^(?:FROM|ADAPTER)\s.*sha256-([0-9a-f]{64})"?\s*$', re.MULTILINE)
 
 
-def first_wait() -> float:
-    """FIRST_WAIT_S; tests set a shorter one."""
-    return FIRST_WAIT_S
-
-
-def base_url(host: str) -> str:
-    """OLLAMA_HOST as a URL with scheme, host and port, without a trailing slash.
-
-    Follows Ollama's rules: the default port is 11434, or 80 or 443 after http:// or https://; a path is kept; a
-    listening address (0.0.0.0, [::]) means this computer. Quotes and blanks around it are left out. Raises UsageError.
-    """
-    value = re.sub(r"^[\s\"'“”]+|[\s\"'“”]+$", "", host)
-    if _is_ipv6(value):
-        value = f"[{value}]"
-    scheme, separator, rest = value.partition("://")
-    if not separator:
-        scheme, rest = "http", value
-    scheme = scheme.lower()
-    default = {"http": 80, "https": 443}.get(scheme) if separator else DEFAULT_PORT
-    try:
-        split = urlsplit(f"http://{rest}")
-        name, port = split.hostname or "127.0.0.1", split.port or default
-    except ValueError as error:
-        raise _bad_host(host) from error
-    if default is None or not port or "@" in split.netloc or split.query or split.fragment:
-        raise _bad_host(host)
-    name = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(name, name)
-    if _is_ipv6(name):
-        name = f"[{name}]"
-    elif not re.fullmatch(r"[\w.-]+", name) or re.search(r"\s", split.path):
-        raise _bad_host(host)
-    path = split.path.strip("/")
-    return f"{scheme}://{name}:{port}" + (f"/{path}" if path else "")
-
-
-def is_local(url: str) -> bool:
-    """Whether a URL from `base_url` is a loopback address, so that no text leaves this computer."""
-    return is_loopback(urlsplit(url).hostname or "")
+def base_url(host: str, setting: str = "OLLAMA_HOST") -> str:
+    """OLLAMA_HOST as a URL. Raises UsageError."""
+    return model_server.base_url(host, setting, DEFAULT_PORT)
 
 
 def server_url(host: str, *, allow_remote: bool, setting: str = "OLLAMA_HOST") -> str:
     """A setting as a URL, like `base_url`. Raises UsageError, also for another computer unless that is allowed."""
-    url = base_url(host)
-    if not (allow_remote or is_local(url)):
-        raise UsageError(
-            f"{setting} is {url}, another computer: questions and passages would be sent there.",
-            f"Set ALLOW_REMOTE_OLLAMA=true to allow that, or {setting}=127.0.0.1 to use Ollama on this computer.",
-        )
+    url = base_url(host, setting)
+    require_allowed(url, setting, allow_remote=allow_remote)
     return url
 
 
 def client_kwargs(
     timeout_s: float, connect_s: float = CONNECT_S, check_cancelled: Callable[[], None] = lambda: None
 ) -> dict[str, Any]:
-    """Arguments for Ollama's client and httpx's client: contact only the configured host, and bound its replies.
+    """As model_server.client_kwargs, for Ollama's client too.
 
-    Only for synchronous requests. timeout_s: seconds that the server may be silent. connect_s: seconds to accept a
-    connection. check_cancelled: see CancellableTransport.
-
-    trust_env=False: no proxy, .netrc or SSL_CERT_FILE from the environment. No redirects, which the Ollama client
-    follows by default. The header keeps the client from reading OLLAMA_API_KEY, a key for ollama.com that it sends to
-    any host; the auth hook removes the header, and asks the server not to truncate long texts, for which neither
-    package has an option. The transport keeps no connections between requests: they could become stale or stay open.
+    The header keeps the client from reading OLLAMA_API_KEY, a key for ollama.com that it sends to any host; the auth
+    hook removes the header, and asks the server not to truncate long texts, for which neither package has an option.
     """
-    import httpx
-
-    from folio.models.ollama_http import CancellableTransport
-
-    return {
-        "timeout": httpx.Timeout(timeout_s, connect=min(connect_s, timeout_s)),
-        "trust_env": False,
-        "follow_redirects": False,
-        "headers": {"Authorization": "none"},
-        "auth": _adapt_request,
-        "transport": CancellableTransport(check_cancelled),
-    }
-
-
-@dataclass(frozen=True, slots=True)
-class ModelInfo:
-    """The server's description of a model; None for unknown values."""
-
-    name: str  # with the tag
-    digest: str  # SHA-256 of the manifest, in hex; changes with weights, template, parameters and licence
-    context_length: int | None  # tokens that the model can read
-    embedding_length: int | None  # dimension of its vectors
-    remote: str  # the host that runs a cloud model; "" for a local one
-    num_ctx: int | None = None  # context length in its Modelfile, in tokens
-    weights: str = ""  # SHA-256 of each file of weights, joined by "+"; "" if unknown
-    capabilities: frozenset[str] | None = None  # "completion", "embedding", ...; None from servers before 0.6.4
-    thinking: Thinking = NO_THINKING  # how to ask it to think or not
+    shared = model_server.client_kwargs(OLLAMA, timeout_s, connect_s, check_cancelled)
+    return {**shared, "headers": {"Authorization": "none"}, "auth": _adapt_request}
 
 
 @dataclass(frozen=True)
-class OllamaServer:
-    """An Ollama server, and how to run models on it.
+class OllamaServer(ModelServer):
+    """An Ollama server.
 
-    url: from `base_url`. timeout_s: seconds that it may be silent. think: whether models that can think do so.
     keep_alive: how long a model stays loaded after a request, in seconds or in Ollama's words; None for the server's
     setting.
     """
 
-    url: str
-    timeout_s: float = 300.0
-    think: ThinkSetting = "auto"
     keep_alive: str | int | None = None
-    # Model -> how to ask it to think or not, after it ignored or refused the first way; shared by all ChatModels
-    learnt: dict[str, Thinking] = field(default_factory=dict, compare=False, repr=False)
-    # Model -> the last chosen context in tokens, for servers that do not report loaded models
-    contexts: dict[str, int] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def words(self) -> ServerWords:
+        return OLLAMA
+
+    @property
+    def kind(self) -> str:
+        return "ollama"
+
+    @property
+    def label(self) -> str:
+        return "Ollama"
 
     def version(self) -> str | None:
         """The server's version; None if no Ollama server answers."""
@@ -174,18 +100,18 @@ class OllamaServer:
         return version if isinstance(version, str) else None
 
     def models(self) -> dict[str, str]:
-        """The digest of every model on the server, by name with tag. Raises OllamaError."""
+        """The digest of every model on the server, by name with tag. Raises ModelServerError."""
         self._require_listening()
         with self.errors("the list of models"):
             return {model["name"]: model["digest"] for model in self._json("GET", "/api/tags")["models"]}
 
     def chat_models(self) -> list[str]:
-        """The names of its chat models, sorted, without cloud models. Raises OllamaError.
+        """The names of its chat models, sorted, without cloud models. Raises ModelServerError.
 
         Each model's capabilities are requested once, several models at a time. If an old server does not report them,
         the names decide which models embed.
         """
-        models = {name: digest for name, digest in self.models().items() if not _is_cloud(name)}
+        models = {name: digest for name, digest in self.models().items() if not is_cloud(name)}
         new = {digest: name for name, digest in models.items() if digest not in _CAN_CHAT}
         if new:
             with ThreadPoolExecutor(min(DESCRIBED_AT_ONCE, len(new))) as pool:
@@ -204,28 +130,18 @@ class OllamaServer:
         except ModelError:  # list the other models all the same
             return None
 
-    def _require_listening(self) -> None:
-        """Raise OllamaError if no local server listens, before importing httpx, which takes 0.1 s."""
-        place = urlsplit(self.url)
-        if is_local(self.url):
-            try:
-                address = (place.hostname or "", place.port or 0)
-                socket.create_connection(address, min(CONNECT_S, self.timeout_s)).close()
-            except OSError as error:
-                raise not_listening(self.url) from error
-
     def resolve(self, model: str) -> tuple[str, str]:
-        """A model's full name and digest. Raises OllamaError if the server is down, ModelMissing."""
+        """A model's full name and digest. Raises ModelServerError if the server is down, ModelMissing."""
         models = self.models()
         # Ollama ignores case in names.
         names = {name.casefold(): name for name in models}
         name = names.get(_tagged(model).casefold())
         if name is None:
-            raise model_missing(model, self.url)
+            raise model_missing(model, self.url, OLLAMA)
         return name, models[name]
 
     def describe(self, model: str) -> ModelInfo:
-        """The server's description of a model. Raises OllamaError, ModelMissing."""
+        """The server's description of a model. Raises ModelServerError, ModelMissing."""
         name, digest = self.resolve(model)
         with self.errors(name):
             shown = self._show(name)
@@ -237,10 +153,10 @@ class OllamaServer:
             return ModelInfo(
                 name=name,
                 digest=digest,
-                context_length=_length(details.get(f"{architecture}.context_length")),
-                embedding_length=_length(details.get(f"{architecture}.embedding_length")),
+                context_length=length_of(details.get(f"{architecture}.context_length")),
+                embedding_length=length_of(details.get(f"{architecture}.embedding_length")),
                 remote=str(shown.get("remote_host") or ""),
-                num_ctx=_length(int(num_ctx[1])) if num_ctx else None,
+                num_ctx=length_of(int(num_ctx[1])) if num_ctx else None,
                 weights="+".join(modelfile_digests(shown.get("modelfile") or "")),
                 capabilities=capabilities,
                 thinking=thinking_of(self.think, name, architecture, capabilities, shown.get("template") or ""),
@@ -251,16 +167,16 @@ class OllamaServer:
         try:
             with self.errors(name):
                 running = self._json("GET", "/api/ps", wait_s=PROBE)["models"]
-                return next((_length(model["context_length"]) or 0 for model in running if model["name"] == name), 0)
+                return next((length_of(model["context_length"]) or 0 for model in running if model["name"] == name), 0)
         except ModelError:
             return 0
 
-    def embed(self, model: str, texts: list[str], num_ctx: int) -> list[list[float]]:
+    def embed(self, model: str, texts: list[str], window: int) -> list[list[float]]:
         """The vectors of texts as the server sends them, unchecked. Raises httpx's errors, see `errors`.
 
-        num_ctx: context in tokens. The server may be set to a smaller context than the model's, and truncate there.
+        window: sent as the context. The server may be set to a smaller context than the model's, and truncate there.
         """
-        body: dict[str, Any] = {"model": model, "input": texts, "options": {"num_ctx": num_ctx}}
+        body: dict[str, Any] = {"model": model, "input": texts, "options": {"num_ctx": window}}
         if self.keep_alive is not None:
             body["keep_alive"] = self.keep_alive
         vectors: list[list[float]] = self._json("POST", "/api/embed", body, (self.timeout_s, CONNECT_S))["embeddings"]
@@ -270,25 +186,39 @@ class OllamaServer:
         shown: dict[str, Any] = self._json("POST", "/api/show", {"model": name})
         return shown
 
-    def require_local(self, model: str, capability: Capability) -> ModelInfo:
-        """The description of a model that runs on the server itself and, as far as known, has this capability.
+    def identity(self, info: ModelInfo) -> dict[str, str]:
+        """The digests of the manifest and of the files of weights."""
+        weights = {"weights": info.weights} if info.weights else {}
+        return {"digest": info.digest, **weights}
 
-        Raises CloudModel, WrongModel, OllamaError, ModelMissing.
-        """
-        _refuse_cloud_name(model)
-        info = self.describe(model)
-        if info.remote:
-            raise cloud_model(model, info.remote)
-        if info.capabilities is not None and capability not in info.capabilities:
-            raise wrong_model(model, capability)
-        return info
+    def chat(self, request: ChatRequest) -> Iterator[AIMessageChunk]:
+        """See ModelServer. Raises errors of ollama and httpx, and ValueError for a stream without a piece."""
+        from langchain_core.messages import HumanMessage, SystemMessage
+
+        logprobs: dict[str, Any] = {}
+        if request.top_logprobs:
+            logprobs = {"logprobs": True, "top_logprobs": request.top_logprobs}
+        model = _chat_class()(
+            model=request.model,
+            base_url=self.url,
+            temperature=0,
+            num_ctx=request.context,
+            num_predict=request.longest,
+            keep_alive=self.keep_alive,
+            reasoning=True,  # return the thought, too
+            client_kwargs=client_kwargs(self.timeout_s, check_cancelled=request.check_cancelled),
+            format=request.shape,
+            **logprobs,
+        )
+        messages = [*([SystemMessage(request.rules)] if request.rules else []), HumanMessage(request.prompt)]
+        return model.stream(messages, think=request.thinking.field)
 
     def pull(self, model: str, progress: Progress) -> None:
         """Let the server download a model. progress gets the current step, bytes so far, and total bytes or 0.
 
-        Raises CloudModel, OllamaError, and ModelError if the server cannot download it.
+        Raises CloudModel, ModelServerError, and ModelError if the server cannot download it.
         """
-        _refuse_cloud_name(model)
+        refuse_cloud_name(model)
         with (
             self.errors(model),
             self._client(self.timeout_s) as client,
@@ -307,53 +237,18 @@ class OllamaServer:
                 progress(str(part["status"]), part.get("completed") or 0, part.get("total") or 0)
                 if part["status"] == "success":
                     return
-        raise broke_off(model, self.url)
+        raise broke_off(model, self.url, OLLAMA)
 
-    def _client(self, read_s: float, connect_s: float = CONNECT_S) -> httpx.Client:
-        import httpx
-
-        kwargs = client_kwargs(min(read_s, self.timeout_s), connect_s)
-        return httpx.Client(base_url=self.url, **kwargs)
-
-    def _json(
-        self, method: str, path: str, body: dict[str, Any] | None = None, wait_s: tuple[float, float] = METADATA
-    ) -> Any:
-        """wait_s: the longest time for the reply, and to connect."""
-        with self._client(*wait_s) as client:
-            return client.request(method, path, json=body).raise_for_status().json()
-
-    @contextmanager
-    def errors(self, model: str) -> Iterator[None]:
-        """Raise errors of a request, or of the shape of a reply, as ModelError."""
-        import httpx
-
-        try:
-            yield
-        except (
-            httpx.HTTPError, OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError
-        ) as error:  # fmt: skip
-            raise translate(error, model, self.url) from error
+    def _kwargs(self, read_s: float, connect_s: float) -> dict[str, Any]:
+        return client_kwargs(read_s, connect_s)
 
 
-def _is_cloud(model: str) -> bool:
-    return model.casefold().removesuffix(":latest").endswith(("-cloud", ":cloud"))
-
-
-def _refuse_cloud_name(model: str) -> None:
-    if _is_cloud(model):
-        raise cloud_model(model, "ollama.com")
-
-
-def _bad_host(host: str) -> UsageError:
-    return UsageError(
-        f"OLLAMA_HOST is {host!r}, which is not a server address.",
-        "Set it to a host, host:port or a URL without a password, for example 127.0.0.1:11434.",
-    )
-
-
-def _length(value: object) -> int | None:
-    """A server's number of tokens, or of a vector's numbers; None for an impossible number."""
-    return value if type(value) is int and 0 < value <= LONGEST else None
+@cache
+def _chat_class() -> type[ChatOllama]:
+    """LangChain's class; its client library makes a client of its own when it is imported."""
+    with without_client_settings():
+        from langchain_ollama import ChatOllama
+    return ChatOllama
 
 
 def modelfile_digests(modelfile: str) -> list[str]:
@@ -364,13 +259,6 @@ def modelfile_digests(modelfile: str) -> list[str]:
 def _tagged(model: str) -> str:
     """A model's name with a tag. A colon before the last slash belongs to a registry's port."""
     return model if ":" in model.rpartition("/")[2] else f"{model}:latest"
-
-
-def _is_ipv6(name: str) -> bool:
-    try:
-        return ipaddress.ip_address(name).version == 6
-    except ValueError:
-        return False
 
 
 def _adapt_request(request: httpx.Request) -> httpx.Request:

@@ -63,10 +63,16 @@ class ThoughtSplitter:
     def __init__(self, *, is_begun: bool = False) -> None:
         self._held = ""  # perhaps the beginning of a tag
         self._state: Literal["before", "within", "behind"] = "within" if is_begun else "before"
+        self._has_opened = is_begun
+        self._last = ""  # the end of a reply that began without a tag
+        self.closes_unopened = False  # whether a thought ended that never began: the template wrote the opening tag
 
     def feed(self, piece: str) -> tuple[str, str]:
         """The (thought, answer) text that this piece completes."""
         if self._state == "behind":
+            if not self._has_opened:
+                self._last = (self._last + piece)[-_LONGEST_TAG - len(piece) :]
+                self.closes_unopened = self.closes_unopened or _CLOSING.search(self._last) is not None
             return "", piece
         text, self._held = self._held + piece, ""
         if self._state == "before":
@@ -77,7 +83,7 @@ class ThoughtSplitter:
                     return "", ""
                 self._state = "behind"
                 return "", text
-            self._state, text = "within", text[opening.end() :]
+            self._state, text, self._has_opened = "within", text[opening.end() :], True
         closing = _CLOSING.search(text)
         if closing is None:
             at = text.find("<", max(0, len(text) - len("</thinking>") + 1))

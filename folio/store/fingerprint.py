@@ -5,8 +5,10 @@ Parser modules are represented by version numbers, so that answering a question 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from operator import mul
 from typing import Literal
 
 from folio.errors import StoreMismatch, command
@@ -16,6 +18,8 @@ from folio.protocols import Embedder
 PARSER, CLEANER, LAYOUT = 6, 4, 1
 # Increment when chunking.py splits the same text differently, or ingest/sections.py finds other sections.
 CHUNKER = 3
+# Cosine of two beginnings of vectors from which they are of the same model: two quantisations of one have 0.98 and more
+ALIKE = 0.98
 
 # Of a library without papers that has replaced one of an earlier format: that format (old_library.py)
 FORMAT = "format"
@@ -55,10 +59,28 @@ def differences(made_with: Mapping[str, str], expected: Mapping[str, str]) -> li
     everything else. Stores of earlier versions and some servers have only this one. The same manifest means the same
     weights. With another manifest the weights may have changed, so the store is refused. The prefixes and the parameter
     num_ctx (through part_bytes) also change the vectors, and have their own fields.
+
+    Of a model on another server, "probe" has the beginning of a vector (openai_server.py), and nearly the same is the
+    same.
     """
     decides = "weights" if "weights" in made_with and "weights" in expected else "digest"
     fields = (made_with.keys() | expected.keys()) - ({"digest", "weights", "query_prefix"} - {decides})
-    return sorted(field for field in fields if made_with.get(field) != expected.get(field))
+    return sorted(
+        field
+        for field in fields
+        if made_with.get(field) != expected.get(field)
+        and not (field == "probe" and _are_alike(made_with.get(field, ""), expected.get(field, "")))
+    )
+
+
+def _are_alike(one: str, other: str) -> bool:
+    """Whether two beginnings of vectors are of the same model."""
+    pair = [[float(number) for number in text.split()] for text in (one, other)]
+    if len(pair[0]) != len(pair[1]) or not all(map(any, pair)):
+        return False
+    lengths = [math.hypot(*numbers) for numbers in pair]
+    dot: float = sum(map(mul, *pair))
+    return dot / (lengths[0] * lengths[1]) >= ALIKE
 
 
 def reading_fingerprint(reading: Reading) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Keeps libraries offline, so that only the configured Ollama host is contacted; recognises this computer's hosts."""
+"""Keeps libraries offline, so that only the configured model server is contacted; recognises this computer's hosts."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ def go_offline() -> None:
     warnings.filterwarnings("ignore", "SOCKS support in urllib3")
 
 
-# What HTTP clients and Python's TLS read from the environment, in lower case too
+# What HTTP clients and Python's TLS read from the environment, in lower case too: names, and how others begin
+_CLIENT_PREFIXES = ("OPENAI_", "AZURE_OPENAI_", "LANGSMITH_", "LANGCHAIN_OPENAI_")
 _CLIENT_SETTINGS = (
     "OLLAMA_HOST",
     "OLLAMA_API_KEY",
@@ -55,10 +56,12 @@ def without_client_settings() -> Iterator[None]:
 
     Folio's clients follow none of it, and would fail at a certificate file or a folder for keys that is gone, a proxy
     of an unknown kind, a quoted OLLAMA_HOST or a key that is no ASCII. The package ollama makes a client when it is
-    imported.
+    imported; openai's would send the headers of OPENAI_CUSTOM_HEADERS and OPENAI_ORG_ID.
     """
     with _ENVIRONMENT:
-        names = [name for name in os.environ if name.upper() in _CLIENT_SETTINGS]
+        names = [
+            name for name in os.environ if name.upper() in _CLIENT_SETTINGS or name.upper().startswith(_CLIENT_PREFIXES)
+        ]
         kept = {name: os.environ.pop(name) for name in names}
         try:
             yield

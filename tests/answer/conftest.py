@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from folio.answer.extractive import ExtractiveAnswerer
-from folio.answer.generative import OllamaAnswerer
+from folio.answer.generative import GenerativeAnswerer
 from folio.answer.layout import AnswerFormat
 from folio.models.ollama import OllamaServer
 from folio.protocols import Verifier
@@ -40,9 +40,9 @@ def make(ollama_server: OllamaStandIn) -> Make:
         answer_format: AnswerFormat = "prose",
         verifier: Verifier | None = None,
         strict: bool = False,
-    ) -> OllamaAnswerer:
+    ) -> GenerativeAnswerer:
         meaning = HashingEmbedder(256)
-        return OllamaAnswerer(
+        return GenerativeAnswerer(
             OllamaServer(url or ollama_server.url, timeout_s),
             model,
             evidence_tokens=evidence_tokens,

@@ -29,7 +29,7 @@ from folio.answer.extractive import LEAST_CONFIDENCE, WITHOUT_MODEL
 from folio.answer_types import ALSO, CLOSEST, REFUSAL, Evidence, Selected, Sentence, Style
 from folio.errors import ModelError, UsageError
 from folio.model_choice import ModelChoice
-from folio.models.ollama_chat import TRIES
+from folio.models.chat_model import TRIES
 from folio.question.question import Question
 from folio.search.filters import PaperFilter
 from folio.store.query_log import LogEntry, LoggedSource

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from folio.answer.generative import LONGEST_JUDGED, OllamaAnswerer
+from folio.answer.generative import LONGEST_JUDGED, GenerativeAnswerer
 from folio.answer.verifier import LlmVerifier
 from folio.answer_types import CLOSEST, FROM_PAPERS, Sentence
 from folio.models.ollama import OllamaServer
@@ -29,12 +29,12 @@ def text_of(sentences: Sequence[Sentence]) -> str:
 
 
 @pytest.fixture
-def strict(make: Make) -> OllamaAnswerer:
+def strict(make: Make) -> GenerativeAnswerer:
     return make(answer_format="quote", strict=True)
 
 
 @pytest.fixture
-def choose(ollama_server: OllamaStandIn, strict: OllamaAnswerer) -> Choose:
+def choose(ollama_server: OllamaStandIn, strict: GenerativeAnswerer) -> Choose:
     def chosen(*texts: str, stated: object, question: str = QUESTION) -> list[Sentence]:
         ollama_server.stated = stated  # type: ignore[assignment]
         found = strict.sentences(question, evidence_on(*(texts or PAGES)))
@@ -73,7 +73,7 @@ def test_only_the_sentences_that_answer_are_shown(choose: Choose) -> None:
     assert "Tourists" not in sentence.text
 
 
-def test_without_an_excerpt_that_states_it_nothing_is_shown(choose: Choose, strict: OllamaAnswerer) -> None:
+def test_without_an_excerpt_that_states_it_nothing_is_shown(choose: Choose, strict: GenerativeAnswerer) -> None:
     assert choose(stated=probability(0.05)) == []
     assert (strict.notice, strict.failed) == ("", False)
 
@@ -99,7 +99,7 @@ def test_of_a_comparison_each_side_is_shown(choose: Choose) -> None:
     assert two in shown
 
 
-def test_several_questions_are_answered_one_by_one(choose: Choose, strict: OllamaAnswerer) -> None:
+def test_several_questions_are_answered_one_by_one(choose: Choose, strict: GenerativeAnswerer) -> None:
     question = "How long is the Aletsch glacier, and what do badgers eat?"
     assert LENGTH in text_of(choose(stated=yes_to("23 kilometres"), question=question))
     assert len(choose(stated=lambda asked: probability(0.05), question=question)) == 0
@@ -113,7 +113,7 @@ def test_an_excerpt_that_answers_two_questions_is_shown_once(choose: Choose) -> 
 
 
 def test_a_server_that_fails_leaves_the_closest_passages(
-    ollama_server: OllamaStandIn, choose: Choose, strict: OllamaAnswerer
+    ollama_server: OllamaStandIn, choose: Choose, strict: GenerativeAnswerer
 ) -> None:
     ollama_server.faults.fails = 9
     sentences = choose(stated=yes_to("23"))

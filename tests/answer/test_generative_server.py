@@ -9,8 +9,9 @@ import pytest
 from folio.answer.generative import NUMBERED
 from folio.answer.layout import AnswerFormat
 from folio.answer_types import REFUSAL, Sentence
-from folio.errors import CloudModel, ContextTooSmall, ModelError, ModelMissing, OllamaError, WrongModel
-from folio.models.ollama_chat import CONTEXT_SIZES, LONGEST_TOKEN, TRIES
+from folio.errors import CloudModel, ContextTooSmall, ModelError, ModelMissing, ModelServerError, WrongModel
+from folio.models.chat_model import LONGEST_TOKEN, TRIES
+from folio.models.model_server import CONTEXT_SIZES
 from folio.text import estimate_tokens
 from tests.helpers.factories import answer_of
 from tests.helpers.ollama_models import LLAMA, Model, Scripted
@@ -185,7 +186,7 @@ def test_after_a_server_failure_the_papers_are_quoted(
     tries += model.form == "quote" and fault.keys() <= {"break_after", "error_after"}
     assert len(model.server.bodies(CHAT)) == tries
     setattr(model.server.faults, *next(iter(fault.items())))
-    with pytest.raises(OllamaError) as caught:  # a question cannot be quoted instead
+    with pytest.raises(ModelServerError) as caught:  # a question cannot be quoted instead
         answerer.standalone("And they?", [answer_of("What?", "So.")])
     assert happened in caught.value.happened
     assert remedy in caught.value.remedy
@@ -220,7 +221,7 @@ def test_a_model_that_is_stopped_is_no_failure(model: ScriptedModel) -> None:
 
 @every_form
 def test_a_missing_or_lost_server(make: Make, answer_format: AnswerFormat) -> None:
-    with pytest.raises(OllamaError, match="No Ollama server answers at") as caught:
+    with pytest.raises(ModelServerError, match="No Ollama server answers at") as caught:
         make(url=closed_url())
     assert "ollama serve" in caught.value.remedy
     with OllamaStandIn() as other:

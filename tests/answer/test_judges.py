@@ -12,7 +12,7 @@ import pytest
 from folio.answer.trials import LEAST_RIGHT, trials
 from folio.answer.verifier import LlmVerifier
 from folio.answer_types import Sentence
-from folio.errors import OllamaError
+from folio.errors import ModelServerError
 from folio.models.ollama import OllamaServer
 from tests.helpers.factories import evidence_on
 from tests.helpers.ollama_models import yes_to
@@ -73,7 +73,7 @@ def test_a_damaged_file_of_trials_is_made_again(ollama_server: OllamaStandIn, tm
 def test_a_trial_that_the_server_ends_is_not_kept(ollama_server: OllamaStandIn, tmp_path: Path) -> None:
     ollama_server.judges_badly = True  # so that faults concern its trials
     ollama_server.faults.fails = 3
-    with pytest.raises(OllamaError):
+    with pytest.raises(ModelServerError):
         judge(ollama_server, tmp_path / "judges.json").is_judge()
     assert not (tmp_path / "judges.json").exists()
 

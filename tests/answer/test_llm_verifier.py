@@ -10,7 +10,7 @@ import pytest
 
 from folio.answer import prompts
 from folio.answer.verifier import LlmVerifier
-from folio.errors import CloudModel, ModelMissing, OllamaError
+from folio.errors import CloudModel, ModelMissing, ModelServerError
 from folio.models.ollama import OllamaServer
 from folio.protocols import Claim, Entailment, PromptStart, Verifier
 from tests.helpers.ollama_models import Json, Scripted
@@ -145,7 +145,7 @@ def test_models_that_cannot_be_used() -> None:
             verifier(server, "gpt-oss:120b-cloud")
         usable = verifier(server)
         server.faults.fails = 10
-        with pytest.raises(OllamaError):
+        with pytest.raises(ModelServerError):
             list(usable.entails(CLAIMS))
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from folio.answer import prompts
-from folio.answer.generative import OllamaAnswerer
+from folio.answer.generative import GenerativeAnswerer
 from folio.answer.query_writer import LlmQueryWriter
 from folio.answer.reply_json import reply_value
 from folio.answer.verifier import LlmVerifier
@@ -21,8 +21,8 @@ from folio.deep.types import Budget
 from folio.errors import ThoughtAlone
 from folio.evaluate.judge import Grade, judge_with
 from folio.evaluate.question_writer import ModelReply, ask_with
+from folio.models.chat_model import MOST_THOUGHTS
 from folio.models.ollama import OllamaServer
-from folio.models.ollama_chat import MOST_THOUGHTS
 from folio.models.thinking import FULL_ROOM, LOW_ROOM
 from folio.protocols import Claim, Entailment, Written
 from tests.helpers.factories import GLACIERS, answer_of, evidence_on, one_page_hits
@@ -69,12 +69,12 @@ def opening(model: Model) -> str:
 
 def answerer(
     server: OllamaServer, verifier: LlmVerifier | None = None, answer_tokens: int = 768, **how: Any
-) -> OllamaAnswerer:
+) -> GenerativeAnswerer:
     more: dict[str, Any] = {"stand_in": extractive(), "verifier": verifier, **how}
-    return OllamaAnswerer(server, "model", evidence_tokens=6000, answer_tokens=answer_tokens, **more)
+    return GenerativeAnswerer(server, "model", evidence_tokens=6000, answer_tokens=answer_tokens, **more)
 
 
-def answered(asked: OllamaAnswerer) -> list[Sentence | RejectedSentence]:
+def answered(asked: GenerativeAnswerer) -> list[Sentence | RejectedSentence]:
     parts = list(asked.sentences(LENGTH, evidence_on(GLACIERS[0])))
     return [part for part in parts if isinstance(part, Sentence | RejectedSentence)]
 

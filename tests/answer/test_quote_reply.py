@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from folio.answer.generative import LEAST_STATED, VERY_SURE, OllamaAnswerer
+from folio.answer.generative import LEAST_STATED, VERY_SURE, GenerativeAnswerer
 from folio.answer.parser import ParsedSentence
 from folio.answer.quote_reply import QuoteParser
 from folio.answer_types import REFUSAL, RejectedSentence, Sentence
@@ -239,7 +239,7 @@ class Asked:
 
     def __init__(self, server: OllamaStandIn, make: Make) -> None:
         self.server = server
-        self.answerer: OllamaAnswerer = make(answer_format="quote")
+        self.answerer: GenerativeAnswerer = make(answer_format="quote")
 
     def parts(self, *replies: str, question: str = LENGTH, stated: Scripted | None = None) -> list[object]:
         self.server.reply = [*[""] * len(self.server.answering), *replies]

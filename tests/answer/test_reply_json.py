@@ -13,7 +13,7 @@ from folio.answer.reply_json import list_shape, reply_value
 from folio.deep.llm import claims_schema
 from folio.evaluate.judge import Grade
 
-LIST = list_shape("queries", 1, 3, 200)
+LIST = list_shape("queries", 1, 3)
 SCORE: dict[str, Any] = {
     "properties": {"summary": {"type": "string"}, "relevance": {"type": "integer", "minimum": 0, "maximum": 10}},
     "required": ["summary", "relevance"],

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from folio.answer.generative import OllamaAnswerer
+from folio.answer.generative import GenerativeAnswerer
 from folio.answer.layout import AnswerFormat, Layout
 from folio.answer.validation import CONTRADICTED, NOT_ENTAILED, NOT_QUOTED, Part, ValidationResult, Validator, parts_of
 from folio.answer.verifier import LlmVerifier
 from folio.answer_types import Checking, Evidence, RejectedSentence, Sentence, Style, Thinking
 from folio.grounding.grounder import Grounder
+from folio.models.chat_model import TRIES
 from folio.models.ollama import OllamaServer
-from folio.models.ollama_chat import TRIES
 from folio.protocols import Claim, Entailment
 from tests.helpers.factories import evidence_on, to_the_end
 from tests.helpers.ollama_models import Json
@@ -206,7 +206,7 @@ def test_later_statements_change_nothing_before(answer_format: AnswerFormat, sai
     assert whole[: len(so_far)] == so_far
 
 
-def script(model: ScriptedModel, *said: str) -> OllamaAnswerer:
+def script(model: ScriptedModel, *said: str) -> GenerativeAnswerer:
     """An answerer whose verifier is the same model, and says yes of each statement."""
 
     def reply(messages: list[Json]) -> str:

@@ -24,7 +24,7 @@ from benchmarks.grounding.run import (
     save,
 )
 from folio.answer_types import Evidence
-from folio.errors import ModelError, OllamaError, UsageError
+from folio.errors import ModelError, ModelServerError, UsageError
 from folio.evaluate.metrics import interval
 from tests.helpers.factories import evidence_on
 from tests.helpers.labelled import LEFT_OUT, ListedCheck, listed_run
@@ -104,7 +104,7 @@ class FailingCheck(ListedCheck):
     ) -> list[StatementOutcome]:
         self._asked += 1
         if self._asked in self._fails:
-            raise OllamaError("Ollama broke off.", "Start it again.")
+            raise ModelServerError("Ollama broke off.", "Start it again.")
         return super().outcomes(question, statements, evidence)
 
 

@@ -118,7 +118,7 @@ def test_a_folder_without_pdfs_and_one_that_is_not_there(desk: CliRunner) -> Non
         ("TOP_K", "99999999999999999999", "A setting is invalid: TOP_K: "),
         ("OLLAMA_TIMEOUT_S", "inf", "A setting is invalid: OLLAMA_TIMEOUT_S: "),
         ("OLLAMA_TIMEOUT_S", "-1", "A setting is invalid: OLLAMA_TIMEOUT_S: "),
-        ("EMBEDDER", "openai", "A setting is invalid: EMBEDDER: "),
+        ("EMBEDDER", "lmstudio", "A setting is invalid: EMBEDDER: "),
         ("LEXICAL", "lucene", "A setting is invalid: LEXICAL: "),
         ("DENSE_WEIGHT", "1.5", "A setting is invalid: DENSE_WEIGHT: "),
         ("OLLAMA_HOST", "http://me:secret@host", "OLLAMA_HOST is"),

@@ -15,7 +15,7 @@ from config import Settings
 from folio.answer.extractive import WITHOUT_MODEL
 from folio.answer_types import REFUSAL
 from folio.ingest.queue import NO_VECTOR
-from folio.models.ollama_chat import TRIES
+from folio.models.chat_model import TRIES
 from folio.pdf import ocr
 from tests.helpers.cli_runner import CliResult, CliRunner
 from tests.helpers.factories import small_papers, write_pdf

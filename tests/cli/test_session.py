@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from folio.models.ollama_chat import TRIES
+from folio.models.chat_model import TRIES
 from folio.shown_text import counted
 from folio.store.conversations import Conversations
 from folio.store.indexes import LIBRARY

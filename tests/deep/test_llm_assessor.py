@@ -11,7 +11,7 @@ import pytest
 
 from folio.deep.llm import LlmAssessor
 from folio.deep.types import Assessment, Budget
-from folio.errors import ModelFailed, ModelMissing, OllamaError
+from folio.errors import ModelFailed, ModelMissing, ModelServerError
 from folio.models.ollama import OllamaServer
 from tests.helpers.factories import one_page_hits
 from tests.helpers.ollama_models import Json, Scripted
@@ -115,11 +115,11 @@ def test_a_budget_of_calls_or_seconds_ends_the_scoring(
     ("said", "error"),
     [
         (Scripted(refused=404, error="model not found"), ModelMissing),
-        (Scripted(refused=400, error="bad request"), OllamaError),
+        (Scripted(refused=400, error="bad request"), ModelServerError),
         (Scripted("Otters", ending="cut"), ModelFailed),
     ],
 )
-def test_a_lost_model_ends_the_search(said: Scripted, error: type[OllamaError]) -> None:
+def test_a_lost_model_ends_the_search(said: Scripted, error: type[ModelServerError]) -> None:
     with OllamaStandIn(reply=lambda messages: said) as server:
         with pytest.raises(error):
             assess(server, hits=10)
@@ -135,7 +135,7 @@ def test_a_server_lost_midway_keeps_earlier_scores() -> None:
     with OllamaStandIn(reply=reply) as server:
         found = assessor(server, 1).assess(QUESTION, HITS, Budget(100, 60))
         assert [next(found).relevance, next(found).relevance] == [5, 5]
-        with pytest.raises(OllamaError):
+        with pytest.raises(ModelServerError):
             next(found)
 
 

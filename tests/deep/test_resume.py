@@ -31,7 +31,7 @@ from folio.deep.types import (
     SearchAgain,
     SearchEnded,
 )
-from folio.errors import FolioError, OllamaError, StoreError, UsageError
+from folio.errors import FolioError, ModelServerError, StoreError, UsageError
 from folio.papers.metadata import Field, Metadata
 from folio.papers.model import Hit
 from folio.papers.work import Work
@@ -185,7 +185,7 @@ def stop_after(looks: int, error: type[BaseException]) -> Callable[[], None]:
     return check
 
 
-@pytest.mark.parametrize("kind", [KeyboardInterrupt, OllamaError])
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, ModelServerError])
 def test_a_resumed_search_scores_no_passage_twice(desk: Desk, kind: type[BaseException]) -> None:
     undisturbed = CountingAssessor()
     hits, trace = whole(desk, undisturbed)
@@ -198,14 +198,14 @@ def test_a_resumed_search_scores_no_passage_twice(desk: Desk, kind: type[BaseExc
             left -= 1
             if left < 0:
                 left = 1000
-                raise KeyboardInterrupt if kind is KeyboardInterrupt else OllamaError("It is gone.", "Start it.")
+                raise KeyboardInterrupt if kind is KeyboardInterrupt else ModelServerError("It is gone.", "Start it.")
 
         first, second = CountingAssessor(), CountingAssessor()
         search = desk.search(assessor=first)
         try:
             search.find(BOTH, stop)
             assert kind is KeyboardInterrupt  # which gives what there is
-        except (KeyboardInterrupt, OllamaError):
+        except (KeyboardInterrupt, ModelServerError):
             assert search.is_kept
         assert search.end == "stopped"
         found, _ = desk.resume(second)

@@ -13,7 +13,7 @@ import pytest
 from folio.evaluate.dataset import Gold, Question, save
 from folio.evaluate.metrics import NAMES, figures
 from folio.evaluate.runner import load
-from folio.models.ollama_chat import TRIES
+from folio.models.chat_model import TRIES
 from tests.helpers.cli_runner import CliResult, CliRunner
 from tests.helpers.factories import GLACIERS, OTTERS, write_pdf
 from tests.helpers.ollama_models import Json, RefusedError, Scripted

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from folio.answer import prompts
-from folio.errors import CloudModel, ContextTooSmall, ModelError, ModelMissing, OllamaError, UsageError
+from folio.errors import CloudModel, ContextTooSmall, ModelError, ModelMissing, ModelServerError, UsageError
 from folio.evaluate import dataset, question_writer
 from folio.evaluate.dataset import Question
 from folio.ingest import chunking, queue
@@ -306,7 +306,7 @@ def test_two_of_the_longest_passages_fit_the_context(tmp_path: Path) -> None:
 
 
 def test_without_ollama_it_says_what_it_needs() -> None:
-    with pytest.raises(OllamaError) as raised:
+    with pytest.raises(ModelServerError) as raised:
         question_writer.ask_with(OllamaServer(closed_url()), LLAMA.name)
     assert raised.value.remedy.startswith("Start it with `ollama serve`")
 
@@ -322,11 +322,11 @@ def test_a_model_that_is_missing_or_runs_elsewhere_is_refused(ollama_server: Oll
 def test_what_goes_wrong_on_the_way_is_told(ollama_server: OllamaStandIn) -> None:
     ask = question_writer.ask_with(OllamaServer(ollama_server.url), LLAMA.name)
     ollama_server.faults.break_after = 1
-    with pytest.raises(OllamaError, match="broke off"):
+    with pytest.raises(ModelServerError, match="broke off"):
         ask("rules", "prompt of several words")
     ollama_server.faults.break_after = None
     ollama_server.faults.fails = 9
-    with pytest.raises(OllamaError, match="could not keep"):
+    with pytest.raises(ModelServerError, match="could not keep"):
         ask("rules", "prompt")
     ollama_server.faults.fails = 0
     ollama_server.models[LLAMA.name] = replace(LLAMA, context_length=128)

@@ -13,7 +13,7 @@ import pytest
 
 from folio.answer.chat import Chat
 from folio.app import App
-from folio.errors import ModelError, OllamaError, UsageError
+from folio.errors import ModelError, ModelServerError, UsageError
 from folio.evaluate.dataset import Document, EvalSet, Gold, Question
 from folio.evaluate.metrics import QuestionResult, figures
 from folio.evaluate.runner import DEPTH, FailedQuestion, Run, Runner, load, save
@@ -57,7 +57,7 @@ class FailingRetriever(FixedRetriever):
     def search(self, question: str, top_k: int, papers: object = None, also: Sequence[int] = ()) -> SearchResult:
         found = super().search(question, top_k, papers, also)
         if question in self.fails and len(self.asked) > 1:  # the first search is the warm-up
-            raise OllamaError(f"No answer to {question}.", "Start it.")
+            raise ModelServerError(f"No answer to {question}.", "Start it.")
         return found
 
 

@@ -92,9 +92,14 @@ class OllamaStandIn(OllamaModels):
         self.stopping = threading.Event()
         self.left = 0  # clients that closed the connection before the end of an answer
         self._requests: list[Request] = []
-        self._http = _Server(("127.0.0.1", 0), _Handler)
+        self._http = _Server(("127.0.0.1", 0), self.handler())
         self._http.stand_in = self
         self.url = f"http://127.0.0.1:{self._http.server_port}"
+
+    @staticmethod
+    def handler() -> type[Handler]:
+        """What answers a request."""
+        return Handler
 
     def __enter__(self) -> Self:
         threading.Thread(target=self._http.serve_forever, args=(0.01,), daemon=True).start()
@@ -160,7 +165,10 @@ class _Server(ThreadingHTTPServer):
             super().handle_error(request, client_address)
 
 
-class _Handler(BaseHTTPRequestHandler):
+class Handler(BaseHTTPRequestHandler):
+    """Ollama's API. A subclass has another, with the same faults."""
+
+    stream_type = "application/x-ndjson"
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
     server: _Server
@@ -238,7 +246,7 @@ class _Handler(BaseHTTPRequestHandler):
             case "POST", "/api/show":
                 self._send(200, stand_in.show(body))
             case "POST", "/api/embed":
-                self._send(200, _spoil_vectors(stand_in.embed(body), stand_in.faults.garbage))
+                self._send(200, spoil_vectors(stand_in.embed(body), stand_in.faults.garbage))
             case "POST", "/api/chat":
                 self._answer(stand_in.chat(body), body)
             case "POST", "/api/pull":
@@ -276,7 +284,7 @@ class _Handler(BaseHTTPRequestHandler):
         # One copy: a test may set the faults of the next request while this one is still going.
         faults = replace(stand_in.faults) if self._has_faults(body) else Faults()
         self.send_response(200)
-        self.send_header("Content-Type", "application/x-ndjson")
+        self.send_header("Content-Type", self.stream_type)
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
         if faults.endless:
@@ -287,14 +295,18 @@ class _Handler(BaseHTTPRequestHandler):
             if sent == faults.end_after:
                 break
             if sent == faults.error_after:
-                self._chunk(json.dumps({"error": faults.error}))
+                self._put({"error": faults.error}, body)
                 break
             stand_in.wait(faults.between_pieces_s if sent else 0)
-            self._chunk(json.dumps(part))
+            self._put(part, body)
         self.wfile.write(b"0\r\n\r\n")
 
+    def _put(self, part: Json, body: Json) -> None:
+        """Send one part of a stream. body: of the request."""
+        self._chunk(f"{json.dumps(part)}\n")
+
     def _chunk(self, text: str) -> None:
-        line = f"{text}\n".encode()
+        line = text.encode()
         self.wfile.write(b"%x\r\n%s\r\n" % (len(line), line))
 
     def _send(self, status: int, body: Json | str, headers: dict[str, str] | None = None) -> None:
@@ -319,7 +331,7 @@ def _without_end(parts: Iterator[Json], kind: str, stopping: threading.Event) ->
         yield {"model": last["model"], "created_at": last["created_at"], "message": said, "done": False}
 
 
-def _spoil_vectors(answer: Json, garbage: str) -> Json:
+def spoil_vectors(answer: Json, garbage: str) -> Json:
     """The answer with its last vector missing, one number short, opposite to the one before, or of other numbers."""
     *others, last = answer["embeddings"] or [[]]
     match garbage:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from folio.answer.generative import OllamaAnswerer
+from folio.answer.generative import GenerativeAnswerer
 from folio.answer.layout import AnswerFormat
 from folio.answer_types import REFUSAL, Checking, Evidence, RejectedSentence, Sentence, Style, Thinking
 from folio.errors import ModelFailed
@@ -18,7 +18,7 @@ from folio.protocols import Claim, Entailment, PromptStart
 from tests.helpers.factories import evidence_on
 from tests.helpers.ollama_server import OllamaStandIn
 
-Make = Callable[..., OllamaAnswerer]
+Make = Callable[..., GenerativeAnswerer]
 
 CHAT = "/api/chat"
 every_form = pytest.mark.parametrize("answer_format", ["quote", "statements", "prose"], indirect=True)
@@ -72,7 +72,7 @@ def told(found: Sentence | RejectedSentence | Checking | Thinking) -> tuple[str,
 
 
 def asked(
-    answerer: OllamaAnswerer, *texts: str, question: str = "What?", **style: Any
+    answerer: GenerativeAnswerer, *texts: str, question: str = "What?", **style: Any
 ) -> list[Sentence | RejectedSentence | Checking | Thinking]:
     """All parts of an answer from these texts."""
     return list(answerer.sentences(question, evidence_on(*texts), **style))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from folio.answer.generative import OllamaAnswerer
+from folio.answer.generative import GenerativeAnswerer
 from folio.answer.layout import AnswerFormat
 from folio.answer_types import Checking, Evidence, RejectedSentence, Sentence, Style, Thinking
 from tests.helpers.factories import evidence_on
@@ -25,7 +25,7 @@ class ScriptedModel:
     server: OllamaStandIn
     make: Make
     form: AnswerFormat
-    answerer: OllamaAnswerer = field(init=False)
+    answerer: GenerativeAnswerer = field(init=False)
 
     def __post_init__(self) -> None:
         self.answerer = self.make(answer_format=self.form)

@@ -7,7 +7,7 @@ import signal
 from collections.abc import Sequence
 from pathlib import Path
 
-from folio.errors import OllamaError
+from folio.errors import ModelServerError
 from folio.papers.model import Vectors
 from tests.helpers.fakes import HashingEmbedder
 
@@ -31,7 +31,7 @@ class DownEmbedder(HashingEmbedder):
     """Its server is down."""
 
     def embed_passages(self, texts: Sequence[str]) -> Vectors:
-        raise OllamaError("Nobody is there.", "Come later.")
+        raise ModelServerError("Nobody is there.", "Come later.")
 
 
 def other_model() -> HashingEmbedder:

@@ -12,11 +12,11 @@ import httpx
 import ollama
 import pytest
 
-from folio.errors import ModelError, OllamaError
+from folio.errors import ModelError, ModelServerError
+from folio.models.chat_model import ChatModel
 from folio.models.ollama import OllamaServer, client_kwargs
-from folio.models.ollama_chat import ChatModel
-from folio.models.ollama_errors import translate
-from folio.models.ollama_http import MAX_BODY, MAX_LINE, MAX_STREAM, POLL_S, CancellableTransport
+from folio.models.server_errors import translate
+from folio.models.server_http import MAX_BODY, MAX_LINE, MAX_STREAM, POLL_S, CancellableTransport
 from tests.helpers.endless_server import endless_server
 from tests.helpers.ollama_models import Json
 from tests.helpers.ollama_server import OllamaStandIn, closed_url
@@ -152,7 +152,7 @@ def test_a_line_that_never_ends_is_left(call: str, sent: str) -> None:
         finally:
             tracemalloc.stop()
         assert OllamaServer(url).version() is None
-    assert type(error) is OllamaError  # not one that is tried again
+    assert type(error) is ModelServerError  # not one that is tried again
     assert error.happened == f"What answers at {url} cannot be an Ollama server: it sent {sent}."
     assert error.remedy == "Check that OLLAMA_HOST points to Ollama."
     assert peak < 40 * 2**20

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from folio.models.ollama_embedder import NONE, Prefixes, base_name, known_prefixes, with_title
+from folio.models.server_embedder import NONE, Prefixes, base_name, known_prefixes, with_title
 
 SEARCHING = Prefixes("Represent this sentence for searching relevant passages: ", "")
 WEB_SEARCH = "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery:"

@@ -19,20 +19,13 @@ from folio.errors import (
     ModelError,
     ModelFailed,
     ModelMissing,
-    OllamaError,
+    ModelServerError,
     UsageError,
     WrongModel,
 )
-from folio.models.ollama import (
-    Capability,
-    ModelInfo,
-    OllamaServer,
-    base_url,
-    client_kwargs,
-    is_local,
-    modelfile_digests,
-)
-from folio.models.ollama_errors import broke_off, is_transient, translate
+from folio.models.model_server import Capability, ModelInfo, is_local
+from folio.models.ollama import OllamaServer, base_url, client_kwargs, modelfile_digests
+from folio.models.server_errors import broke_off, is_transient, translate
 from tests.helpers.ollama_models import KILLED, LLAMA, MINILM, NOMIC, VERSION, Model
 from tests.helpers.ollama_server import OllamaStandIn, closed_url
 
@@ -102,7 +95,7 @@ def test_models_and_their_full_names(ollama_server: OllamaStandIn) -> None:
     with pytest.raises(ModelMissing, match=r"does not have the model llama3\.1") as missing:
         server.resolve("llama3.1")
     assert missing.value.remedy == "Get it with `ollama pull llama3.1`."
-    with pytest.raises(OllamaError, match=r"No Ollama server answers at http://127\.0\.0\.1") as down:
+    with pytest.raises(ModelServerError, match=r"No Ollama server answers at http://127\.0\.0\.1") as down:
         OllamaServer(closed_url()).resolve("llama3.1:8b")
     assert "`ollama serve`" in down.value.remedy
     assert "LLM=builtin" in down.value.remedy
@@ -276,10 +269,10 @@ def test_pull(ollama_server: OllamaStandIn) -> None:
     ollama_server.faults.paths = ("/api/pull",)
     for fault in ("end_after", "break_after"):
         setattr(ollama_server.faults, fault, 2)
-        with pytest.raises(OllamaError, match="broke off"):
+        with pytest.raises(ModelServerError, match="broke off"):
             server.pull("all-minilm", lambda *_: None)
     ollama_server.faults.busy = 1
-    with pytest.raises(OllamaError, match="busy"):
+    with pytest.raises(ModelServerError, match="busy"):
         server.pull("all-minilm", lambda *_: None)
 
 
@@ -297,7 +290,7 @@ def test_only_the_configured_host_is_contacted_without_a_key(
         assert [r for r in ollama_server.requests if "authorization" in r.headers] == []
         ollama_server.faults.paths = ("/api/chat", "/api/tags")
         ollama_server.faults.redirect_to = other.url
-        with pytest.raises(OllamaError, match="redirects to another address"):
+        with pytest.raises(ModelServerError, match="redirects to another address"):
             OllamaServer(ollama_server.url).models()
         with pytest.raises(ollama.ResponseError) as caught:
             chat.invoke("?")
@@ -322,10 +315,10 @@ def ask(url: str, stream: bool = True, timeout_s: float = 60) -> Exception:
         ("busy", 1, ModelFailed, "is busy with other requests", True),
         ("fails", 1, ModelFailed, "could not keep llama3.1:8b running", True),
         ("dropped", 1, ModelFailed, "broke off in the middle", True),
-        ("first_byte_s", 5, OllamaError, "was silent for too long", False),
+        ("first_byte_s", 5, ModelServerError, "was silent for too long", False),
         ("models", None, ModelMissing, "does not have the model llama3.1:8b", False),
         *(
-            ("garbage", garbage, OllamaError, "did not answer like an Ollama", False)
+            ("garbage", garbage, ModelServerError, "did not answer like an Ollama", False)
             for garbage in ("html", "json", "list")
         ),
     ],
@@ -375,18 +368,18 @@ def test_a_server_that_is_down(stream: bool) -> None:
         (ollama.ResponseError('{"error": "the input length exceeds the context length"}', 400), ContextTooSmall,
          "The text is longer than the context of m: the input length exceeds the context length.", False),
         (ollama.ResponseError("exceeds the context length", 500), ContextTooSmall, "longer than the context", False),
-        (ollama.ResponseError("404 page not found", 404), OllamaError, "responded with status 404 for m: 404", False),
+        (ollama.ResponseError("404 page not found", 404), ModelServerError, "with status 404 for m: 404", False),
         (ollama.ResponseError("strange", -1), ModelFailed, "reported an error for m: strange.", True),
         (ollama.ResponseError("strange", 500), ModelFailed, "responded with status 500 for m: strange.", True),
         (ollama.ResponseError(KILLED, -1), ModelFailed, "stopped while it was running m: unexpected EOF.", True),
         (ollama.ResponseError("unexpected EOF", 500), ModelFailed, "stopped while it was running m: un", True),
-        (ollama.ResponseError("invalid JSON schema in format", 500), OllamaError, "invalid JSON schema", False),
-        (ollama.ResponseError('option "num_ctx" must be of type integer', 500), OllamaError, "num_ctx", False),
-        (ollama.ResponseError("", 502), OllamaError, "responded with status 502 for m: no reason given.", True),
-        (ollama.ResponseError("x\n" * 500, 418), OllamaError, "x x x…", False),
-        (httpx.ConnectTimeout("slow"), OllamaError, "No Ollama server answers", True),
+        (ollama.ResponseError("invalid JSON schema in format", 500), ModelServerError, "invalid JSON schema", False),
+        (ollama.ResponseError('option "num_ctx" must be of type integer', 500), ModelServerError, "num_ctx", False),
+        (ollama.ResponseError("", 502), ModelServerError, "responded with status 502 for m: no reason given.", True),
+        (ollama.ResponseError("x\n" * 500, 418), ModelServerError, "x x x…", False),
+        (httpx.ConnectTimeout("slow"), ModelServerError, "No Ollama server answers", True),
         (ConnectionResetError("reset"), ModelFailed, "broke off", True),
-        (RuntimeError("odd"), OllamaError, "failed: RuntimeError: odd.", False),
+        (RuntimeError("odd"), ModelServerError, "failed: RuntimeError: odd.", False),
         (CloudModel("a", "b"), CloudModel, "a", False),
     ],
 )  # fmt: skip

@@ -19,12 +19,12 @@ import pytest
 
 import folio
 from folio.app import App
-from folio.errors import FolioError, OllamaError, PaperError, PaperLimit, StoreMismatch, UsageError
+from folio.errors import FolioError, ModelServerError, PaperError, PaperLimit, StoreMismatch, UsageError
 from folio.ingest.pipeline import Limits
 from folio.ingest.queue import EmbeddedPaper
 from folio.models.minilm import BuiltinEmbedder
 from folio.models.ollama import OllamaServer
-from folio.models.ollama_embedder import OllamaEmbedder
+from folio.models.server_embedder import ServerEmbedder
 from folio.papers.model import SourceFile
 from folio.shared import ray
 from folio.shared.ray import Job, PaperWorker
@@ -86,7 +86,7 @@ def test_an_embedder_that_fails_is_told(tmp_path: Path, worker: PaperWorker) -> 
     worker._embedder, embedder = worker_embedders.DownEmbedder(), worker._embedder
     failed = read(worker, path)
     worker._embedder = embedder
-    assert isinstance(failed, OllamaError)
+    assert isinstance(failed, ModelServerError)
     assert failed.happened == "Nobody is there."
 
 
@@ -125,7 +125,7 @@ def test_built_in_vectors_are_the_same_on_one_thread(tmp_path: Path) -> None:
 
 def on_servers(*urls: str) -> Job:
     """A job whose embedders are the servers."""
-    made = [partial(OllamaEmbedder, OllamaServer(url, 5), "nomic-embed-text", 2, 1) for url in urls]
+    made = [partial(ServerEmbedder, OllamaServer(url, 5), "nomic-embed-text", 2, 1) for url in urls]
     return replace(JOB, made_with=made[-1]().identity(), embedders=tuple(made))
 
 
@@ -149,7 +149,7 @@ def test_workers_leave_a_server_that_fails(ollama_server: OllamaStandIn, tmp_pat
             read(worker, path)  # from the one that works
             assert len(second.embedded()) == asked
             ollama_server.faults.fails = 100
-            assert isinstance(read(worker, path), OllamaError)
+            assert isinstance(read(worker, path), ModelServerError)
 
 
 def test_a_server_that_is_down_at_the_start_is_skipped(ollama_server: OllamaStandIn, tmp_path: Path) -> None:
@@ -180,5 +180,5 @@ def test_the_servers_are_those_of_the_settings(tmp_path: Path) -> None:
 
 def test_each_server_of_the_settings_has_its_embedder(ollama_server: OllamaStandIn, tmp_path: Path) -> None:
     app = hashing_app(tmp_path, OLLAMA_HOST=ollama_server.url, OLLAMA_HOSTS=f"{ollama_server.url},127.0.0.1:2")
-    first, _ = App.worker_embedders(app, OllamaEmbedder(OllamaServer(ollama_server.url), "nomic-embed-text", 2))
+    first, _ = App.worker_embedders(app, ServerEmbedder(OllamaServer(ollama_server.url), "nomic-embed-text", 2))
     assert pickle.loads(pickle.dumps(first))().identity() == first().identity()

@@ -22,7 +22,7 @@ if find_spec("ray") is None:  # not imported here: its settings must be there fi
     pytest.skip("ray is not installed (requirements/ray.txt)", allow_module_level=True)
 
 from folio.cli import ingest
-from folio.errors import OllamaError, PaperLimit, UsageError
+from folio.errors import ModelServerError, PaperLimit, UsageError
 from folio.ingest.discovery import find_pdfs, hash_files
 from folio.ingest.pipeline import Limits
 from folio.ingest.queue import EmbeddedPaper
@@ -132,7 +132,7 @@ def test_killed_workers_cost_only_the_paper_that_kills_them(
 @pytest.mark.slow
 def test_an_embedder_that_is_down_ends_the_ingest(ray: Any, papers: Path, tmp_path: Path) -> None:
     reader = RayReader("", 1, lambda: job(worker_embedders.DownEmbedder))
-    with pytest.raises(OllamaError, match=r"^Nobody is there\.$"):
+    with pytest.raises(ModelServerError, match=r"^Nobody is there\.$"):
         list(reader(files_in(papers), tuple))
 
 

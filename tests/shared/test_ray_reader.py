@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from folio import errors
-from folio.errors import ClusterError, FolioError, OllamaError, PackagesMissing, PaperBusy, PaperError
+from folio.errors import ClusterError, FolioError, ModelServerError, PackagesMissing, PaperBusy, PaperError
 from folio.ingest.discovery import find_pdfs, hash_files
 from folio.ingest.pipeline import Limits
 from folio.ingest.queue import EmbeddedPaper
@@ -117,10 +117,10 @@ def test_an_error_that_ends_the_ingest_ends_pending_papers(
     ray = RayStandIn()
     ray.is_running = was_running
 
-    def down(job: Job, file: SourceFile, content: bytes) -> OllamaError:
-        return OllamaError("Nobody is there.", "Come later.")
+    def down(job: Job, file: SourceFile, content: bytes) -> ModelServerError:
+        return ModelServerError("Nobody is there.", "Come later.")
 
-    with pytest.raises(OllamaError, match=r"^Nobody is there\.$"):
+    with pytest.raises(ModelServerError, match=r"^Nobody is there\.$"):
         results(files, monkeypatch, down, ray)
     assert len(ray.cancelled) == was_running  # of the two that were away, the other
     assert ray.is_running == was_running

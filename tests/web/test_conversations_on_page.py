@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, Locator, Route, expect
 
 from folio.answer_types import Evidence, Sentence
 from folio.app import App
-from folio.errors import OllamaError
+from folio.errors import ModelServerError
 from folio.model_choice import ModelChoice
 from tests.helpers.browser import WIDE, Tab
 from tests.helpers.factories import small_papers
@@ -154,7 +154,7 @@ def away(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
 
     def answerer(models: ModelChoice, *arguments: Any, **chosen: Any) -> Any:
         if is_away.is_set() and chosen.get("model") != "builtin":
-            raise OllamaError("Ollama is away.", "Start it.")
+            raise ModelServerError("Ollama is away.", "Start it.")
         return real(models, *arguments, **{**chosen, "model": "builtin"})
 
     monkeypatch.setattr(ModelChoice, "answerer", answerer)

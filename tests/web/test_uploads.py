@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from folio.errors import ModelMissing, OllamaError, StoreBusy, StoreMismatch
+from folio.errors import ModelMissing, ModelServerError, StoreBusy, StoreMismatch
 from folio.papers.model import Vectors
 from folio.store import indexes
 from folio.system import workers
@@ -332,7 +332,7 @@ def test_an_added_paper_keeps_its_file_if_indexing_fails(
 @pytest.mark.parametrize(
     "obstacle",
     [
-        OllamaError("Ollama is not running.", "Start it."),
+        ModelServerError("Ollama is not running.", "Start it."),
         ModelMissing("Ollama does not have the model.", "Pull it."),
         StoreMismatch("The index was made with another embedder.", "Set it."),
         NO_SPACE,

@@ -9,21 +9,21 @@ from typing import Any
 import numpy as np
 import pytest
 
-from folio.errors import CloudModel, ContextTooSmall, ModelFailed, ModelMissing, NoVector, OllamaError, WrongModel
+from folio.errors import CloudModel, ContextTooSmall, ModelFailed, ModelMissing, ModelServerError, NoVector, WrongModel
 from folio.models.ollama import OllamaServer
-from folio.models.ollama_embedder import OllamaEmbedder, _parts
+from folio.models.server_embedder import ServerEmbedder, _parts
 from folio.protocols import Embedder, TitledEmbedder
 from tests.helpers.ollama_models import LLAMA, MINILM, NOMIC, hash_embedding
 from tests.helpers.ollama_server import OllamaStandIn
 
-Make = Callable[..., OllamaEmbedder]
+Make = Callable[..., ServerEmbedder]
 
 
 @pytest.fixture
 def make(ollama_server: OllamaStandIn) -> Make:
-    def embedder(model: str = "nomic-embed-text", **kwargs: Any) -> OllamaEmbedder:
+    def embedder(model: str = "nomic-embed-text", **kwargs: Any) -> ServerEmbedder:
         server = OllamaServer(ollama_server.url, timeout_s=kwargs.pop("timeout_s", 5))
-        return OllamaEmbedder(server, model, **{"batch": 4, "first_wait_s": 0.001, **kwargs})
+        return ServerEmbedder(server, model, **{"batch": 4, "first_wait_s": 0.001, **kwargs})
 
     return embedder
 
@@ -223,7 +223,7 @@ def test_passing_errors_are_tried_again_but_not_for_ever(ollama_server: OllamaSt
     np.testing.assert_allclose(vector, hash_embedding("search_query: ice", 64), atol=1e-6)
     for retries, texts in ((2, 1), (0, 9)):
         ollama_server.faults.busy, before = 100, len(ollama_server.bodies("/api/embed"))
-        with pytest.raises(OllamaError, match="busy"):
+        with pytest.raises(ModelServerError, match="busy"):
             make(retries=retries).embed_passages(["ice"] * texts)
         assert len(ollama_server.bodies("/api/embed")) == before + retries + 1  # a failed batch ends the work
 
@@ -240,14 +240,14 @@ def test_a_runner_killed_while_embedding_is_tried_again(ollama_server: OllamaSta
     assert caught.value.happened.startswith("Ollama stopped while it was running nomic-embed-text:latest: ")
     assert len(ollama_server.bodies("/api/embed")) == 5
     faults.fails, faults.error = 9, "the input is bad"
-    with pytest.raises(OllamaError, match="status 400"):
+    with pytest.raises(ModelServerError, match="status 400"):
         make().embed_passages(["one"])
     assert len(ollama_server.bodies("/api/embed")) == 6
 
 
 def test_parts_that_cancel_each_other_out_give_no_vector(ollama_server: OllamaStandIn, make: Make) -> None:
     ollama_server.faults.garbage = "opposite"
-    with pytest.raises(OllamaError, match="returned a vector of zeros"):
+    with pytest.raises(ModelServerError, match="returned a vector of zeros"):
         make().embed_passages(["a" * 4000])
 
 
@@ -272,7 +272,7 @@ def test_parts_that_cancel_each_other_out_give_no_vector(ollama_server: OllamaSt
 def test_garbage_is_an_error_at_once(ollama_server: OllamaStandIn, make: Make, garbage: Any, happened: str) -> None:
     embedder = make()
     ollama_server.faults.garbage = garbage
-    with pytest.raises(OllamaError, match=happened):
+    with pytest.raises(ModelServerError, match=happened):
         embedder.embed_passages(["one", "two"])
     assert len(ollama_server.bodies("/api/embed")) == 1
 
@@ -280,7 +280,7 @@ def test_garbage_is_an_error_at_once(ollama_server: OllamaStandIn, make: Make, g
 def test_a_silent_server_is_an_error_after_the_timeout(ollama_server: OllamaStandIn, make: Make) -> None:
     embedder = make(timeout_s=0.2)
     ollama_server.faults.first_byte_s = 5
-    with pytest.raises(OllamaError, match="silent for too long"):
+    with pytest.raises(ModelServerError, match="silent for too long"):
         embedder.embed_query("ice")
     assert len(ollama_server.embedded()) == 1
 

@@ -15,8 +15,9 @@ import httpx
 import pytest
 
 from folio.errors import ModelError, ModelFailed, ModelMissing, ThoughtAlone
+from folio.models.chat_model import MAX_BLANKS, STOPPED, TRIES, ChatModel, FirstToken
+from folio.models.model_server import THOUGHT
 from folio.models.ollama import OllamaServer
-from folio.models.ollama_chat import MAX_BLANKS, STOPPED, THOUGHT, TRIES, ChatModel, FirstToken
 from folio.models.thinking import LOW_ROOM
 from tests.helpers.endless_server import endless_server
 from tests.helpers.ollama_models import GPT_OSS, QWEN3, Json, Model, Scripted
@@ -384,7 +385,7 @@ def test_the_environment_stops_no_request(ollama_server: OllamaStandIn, name: st
     ollama_server.reply = lambda messages: "Because."
     code = (
         "import os; from folio.models.ollama import OllamaServer, base_url;"
-        " from folio.models.ollama_chat import ChatModel;"
+        " from folio.models.chat_model import ChatModel;"
         f" before = dict(os.environ); server = OllamaServer(base_url({value.format(ollama_server.url[7:])!r}"
         f" if {name == 'OLLAMA_HOST'} else {ollama_server.url!r}), 5.0);"
         f" print(ChatModel.open(server, {LLAMA!r}).write('', 'Why?', context=4096, longest=9));"

@@ -1,4 +1,4 @@
-"""A chat model on Ollama: calls it at temperature 0, translates errors, retries, and chooses its context and thinking.
+"""A chat model on a server: calls at temperature 0, translates errors, retries, and chooses its context and thinking.
 
 thinking.py has the rules for models that think.
 """
@@ -10,22 +10,17 @@ import re
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from functools import cache
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
 
 from folio.errors import ThoughtAlone
-from folio.models.ollama import OllamaServer, client_kwargs, first_wait
-from folio.models.ollama_errors import is_transient, refuses_thinking, thought_alone, translate
-from folio.models.thinking import NO_THINKING, Thinking, ThoughtSplitter, thinking_anyway, without_thoughts
-from folio.system.network import without_client_settings
+from folio.models.model_server import CONTEXT_SIZES, THOUGHT, ChatRequest, ModelServer, first_wait
+from folio.models.server_errors import is_transient, refuses_thinking, thought_alone
+from folio.models.thinking import FULL_ROOM, NO_THINKING, Thinking, ThoughtSplitter, thinking_anyway, without_thoughts
 
 if TYPE_CHECKING:
     from langchain_core.messages import AIMessageChunk
-    from langchain_ollama import ChatOllama
 
-# Context sizes to load a model with, in tokens. Few, because the server reloads the model for each change.
-CONTEXT_SIZES = (4096, 8192, 16384, 32768, 65536, 131072)
 # The "done_reason" of a reply that was stopped: by the server, which closes the stream without a reason when a model
 # repeats a token more than 30 times, or by `stream`, when the model writes only blanks or too much. Nothing failed: the
 # reply is valid up to there.
@@ -38,8 +33,6 @@ LONGEST_TOKEN = 8
 TRIES = 3  # of one call, until the model writes something
 TOP_LOGPROBS = 20  # alternatives to a token: the server's maximum
 VERDICT_TOKENS = 16  # for a reply of one word
-# The key of the thought in the pieces of a reply, as in langchain-ollama
-THOUGHT = "reasoning_content"
 # After this many consecutive replies with only a thought, the model is not asked again
 MOST_THOUGHTS = 3
 # Minimum probability of "yes" and "no" together. Below it the model was about to write something else, such as a
@@ -105,10 +98,10 @@ class ChatModel:
 
     name: with the tag. first_wait_s: before the second try; doubled before the third. initial: how to ask the model to
     think or not, until the server refuses that or the model ignores it. largest: tokens of its context. usual: tokens
-    of the longest expected prompt with its reply. digest: of its manifest, as the server gives it.
+    of the longest expected prompt with its reply. digest: see ModelInfo.
     """
 
-    server: OllamaServer
+    server: ModelServer
     name: str
     first_wait_s: float = field(default_factory=first_wait)
     initial: Thinking = NO_THINKING
@@ -118,11 +111,16 @@ class ChatModel:
     _only_thoughts: int = 0  # consecutive replies with only a thought
 
     @classmethod
-    def open(cls, server: OllamaServer, model: str, usual: int = 0) -> ChatModel:
-        """Asks the server about the model. Raises as OllamaServer.require_local does."""
+    def open(cls, server: ModelServer, model: str, usual: int = 0) -> ChatModel:
+        """Asks the server about the model. Raises as ModelServer.require_local does."""
         info = server.require_local(model, "completion")
         largest = info.context_length or CONTEXT_SIZES[0]
         return cls(server, info.name, initial=info.thinking, largest=largest, usual=usual, digest=info.digest)
+
+    @property
+    def title(self) -> str:
+        """The name, and the server, for people."""
+        return f"{self.name} ({self.server.label})"
 
     @property
     def thinking(self) -> Thinking:
@@ -180,7 +178,7 @@ class ChatModel:
         while True:
             thinking = self.thinking
             most, received = longest + thinking.room, _Received()
-            pieces = self._pieces(rules, prompt, context, check_cancelled, num_predict=most, format=shape)
+            pieces = self._pieces(rules, prompt, context, check_cancelled, longest=most, shape=shape)
             with closing(pieces):
                 for piece in pieces:
                     received.add(piece, most)
@@ -196,7 +194,8 @@ class ChatModel:
                 return
             if thinking.room:
                 self._only_thoughts += 1
-                raise thought_alone(self.name, most if received.is_cut else None, thinking.less)
+                spent = most if received.is_cut else None
+                raise thought_alone(self.name, spent, thinking.less, self.server.words)
             # The model had no room for a thought, because it was asked not to think.
             self.server.learnt[self.name] = thinking_anyway(thinking)
             context = max(context, self.context_for(received.prompt_tokens + longest))
@@ -232,7 +231,7 @@ class ChatModel:
         thinks, the result is the first word after the thought, without alternatives.
         """
         if not self.room:
-            options = {"num_predict": 1, "logprobs": True, "top_logprobs": TOP_LOGPROBS}
+            options = {"longest": 1, "top_logprobs": TOP_LOGPROBS}
             text, alternatives, is_cut = "", list[tuple[str, float]](), False
             for piece in self._pieces(rules, prompt, context, check_cancelled, **options):
                 text += str(piece.content)
@@ -255,8 +254,8 @@ class ChatModel:
     ) -> Generator[AIMessageChunk, None, None]:
         """The pieces of a reply, with a thought in tags moved to THOUGHT.
 
-        Repeats the request after a transient failure, if the reply has no text yet; and without `think`, if the server
-        refuses that.
+        options: further fields of ChatRequest. Repeats the request after a transient failure, if the reply has no text
+        yet; and without `think`, if the server refuses that.
         """
         from httpx import RemoteProtocolError
 
@@ -274,14 +273,19 @@ class ChatModel:
             is_empty, thinking = True, self.thinking
             splitter = ThoughtSplitter(is_begun=thinking.is_begun)
             try:
-                for piece in self._request(rules, prompt, context, check, thinking, options):
+                request = ChatRequest(
+                    self.name, rules, prompt, context, thinking=thinking, check_cancelled=check, **options
+                )
+                for piece in self.server.chat(request):
                     is_empty = is_empty and not piece.content and THOUGHT not in piece.additional_kwargs
                     yield _parted(piece, splitter)
                 thought, text = splitter.end()
                 if thought or text:  # the stream ended without a reason
                     yield _made(text, thought)
+                if splitter.closes_unopened:
+                    self.server.learnt[self.name] = Thinking(None, FULL_ROOM, is_begun=True)
                 return
-            except Exception as error:  # from langchain-ollama, ollama or httpx
+            except Exception as error:  # from LangChain, a client or httpx
                 if error in cancellations:
                     raise
                 if type(error) is ValueError:
@@ -291,41 +295,9 @@ class ChatModel:
                     self.server.learnt[self.name] = replace(thinking, field=None)
                     continue
                 if attempt == TRIES or not is_empty or not is_transient(error):
-                    raise translate(error, self.name, self.server.url) from error
+                    raise self.server.translated(error, self.name) from error
             _wait(self.first_wait_s * 2 ** (attempt - 1), check_cancelled)
             attempt += 1
-
-    def _request(
-        self,
-        rules: str,
-        prompt: str,
-        context: int,
-        check_cancelled: Callable[[], None],
-        thinking: Thinking,
-        options: dict[str, Any],
-    ) -> Iterator[AIMessageChunk]:
-        from langchain_core.messages import HumanMessage, SystemMessage
-
-        model = _chat_class()(
-            model=self.name,
-            base_url=self.server.url,
-            temperature=0,
-            num_ctx=context,
-            keep_alive=self.server.keep_alive,
-            reasoning=True,  # return the thought, too
-            client_kwargs=client_kwargs(self.server.timeout_s, check_cancelled=check_cancelled),
-            **options,
-        )
-        messages = [*([SystemMessage(rules)] if rules else []), HumanMessage(prompt)]
-        return model.stream(messages, think=thinking.field)
-
-
-@cache
-def _chat_class() -> type[ChatOllama]:
-    """LangChain's class; its client library makes a client of its own when it is imported."""
-    with without_client_settings():
-        from langchain_ollama import ChatOllama
-    return ChatOllama
 
 
 def _begins_a_thought(text: str) -> bool:

@@ -1,4 +1,4 @@
-"""An embedding model on Ollama, with the prefixes that such models expect before a query and a passage.
+"""An embedding model on a server, with the prefixes that such models expect before a query and a passage.
 
 A model that was trained with a prefix ranks worse without it. Each row of the table names the model's card. The names
 are those of Ollama's library, and of GGUF files of the same models.
@@ -17,9 +17,9 @@ from time import monotonic
 import numpy as np
 import numpy.typing as npt
 
-from folio.errors import ContextTooSmall, EmbedderAway, ModelMissing, NoVector, OllamaError
-from folio.models.ollama import ModelInfo, OllamaServer, first_wait
-from folio.models.ollama_errors import is_transient
+from folio.errors import ContextTooSmall, EmbedderAway, ModelMissing, ModelServerError, NoVector
+from folio.models.model_server import ModelInfo, ModelServer, first_wait
+from folio.models.server_errors import is_transient
 from folio.papers.model import Vectors
 from folio.protocols import Embedder
 from folio.text import one_line
@@ -85,16 +85,16 @@ def with_title(prefix: str, title: str) -> str:
 
 
 def base_name(model: str) -> str:
-    """A model's name without namespaces and tag, in lower case.
+    """A model's name without namespaces, the word that LM Studio puts before it, and tag, in lower case.
 
-    >>> base_name("hf.co/Qwen/Qwen3-Embedding-0.6B-GGUF:Q8_0")
-    'qwen3-embedding-0.6b-gguf'
+    >>> base_name("hf.co/Qwen/Qwen3-Embedding-0.6B-GGUF:Q8_0"), base_name("text-embedding-bge-m3")
+    ('qwen3-embedding-0.6b-gguf', 'bge-m3')
     """
-    return model.rpartition("/")[2].partition(":")[0].casefold()
+    return model.rpartition("/")[2].partition(":")[0].casefold().removeprefix("text-embedding-")
 
 
 def known_prefixes(model: str) -> Prefixes | None:
-    """The prefixes of a model on Ollama, by its name; None for a model that is not in the table."""
+    """The prefixes of a model, by its name; None for a model that is not in the table."""
     name = base_name(model)
     return next((prefixes for pattern, prefixes in _KNOWN if pattern.match(name)), None)
 
@@ -113,8 +113,8 @@ RETRIES = 4
 MOST_WITHOUT = 8
 
 
-class OllamaEmbedder:
-    """An embedding model on Ollama.
+class ServerEmbedder:
+    """An embedding model on a server.
 
     A text longer than the model's window is split into parts that certainly fit. Its vector is the mean of their
     vectors, weighted by length. A part has at most 2,000 bytes with nomic-embed-text, more than most passages, and 208
@@ -123,7 +123,7 @@ class OllamaEmbedder:
 
     def __init__(
         self,
-        server: OllamaServer,
+        server: ModelServer,
         model: str,
         batch: int,
         retries: int = RETRIES,
@@ -132,7 +132,7 @@ class OllamaEmbedder:
         query_prefix: str | None = None,
         passage_prefix: str | None = None,
     ) -> None:
-        """Asks the server about the model. Raises as OllamaServer.require_local does, and ContextTooSmall.
+        """Asks the server about the model. Raises as ModelServer.require_local does, and ContextTooSmall.
 
         batch: most texts in one request. retries: further attempts after a transient error. first_wait_s: seconds
         before the first retry, by default FIRST_WAIT_S; each further wait is twice as long, up to MAX_WAIT_S.
@@ -153,7 +153,7 @@ class OllamaEmbedder:
         self._part_bytes = self._room(with_title(self._passage_prefix, "x" * MAX_TITLE))
         self._query_bytes = self._room(self._query_prefix)
         self._embedded = self._without = 0  # texts with and without a vector so far
-        self.name = f"{self._model.name} (Ollama)"
+        self.name = f"{self._model.name} ({server.label})"
 
     @cached_property
     def dimension(self) -> int:
@@ -168,10 +168,9 @@ class OllamaEmbedder:
     def identity(self) -> dict[str, str]:
         """See protocols.Embedder. Raises ModelError."""
         return {
-            "embedder": "ollama",
+            "embedder": self._server.kind,
             "model": self._model.name,
-            "digest": self._model.digest,
-            **({"weights": self._model.weights} if self._model.weights else {}),
+            **self._server.identity(self._model),
             "dimension": str(self.dimension),
             "passage_prefix": self._passage_prefix,
             "query_prefix": self._query_prefix,
@@ -257,7 +256,7 @@ class OllamaEmbedder:
         return vectors
 
     def _unit_rows(self, vectors: list[list[float]], count: int) -> npt.NDArray[np.float64]:
-        """The vectors as rows of unit length. Raises OllamaError if they cannot be the vectors of `count` texts."""
+        """The vectors as rows of unit length. Raises ModelServerError if they cannot be those of `count` texts."""
         if type(vectors) is not list or any(type(vector) is not list for vector in vectors):
             raise self._unusable("something that is not a list of vectors")
         if len(vectors) != count:
@@ -274,7 +273,7 @@ class OllamaEmbedder:
             raise self._unusable(_TOO_LARGE) from error
 
     def _unit(self, rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """Rows scaled to unit length. Raises OllamaError for a row of zeros, or with numbers that are too large."""
+        """Rows scaled to unit length. Raises ModelServerError for a row of zeros, or of numbers that are too large."""
         if not np.isfinite(rows).all():
             raise self._unusable("a vector with a number that is not finite")
         with np.errstate(over="ignore"):
@@ -286,10 +285,10 @@ class OllamaEmbedder:
         scaled: npt.NDArray[np.float64] = rows / lengths
         return scaled
 
-    def _unusable(self, what: str) -> OllamaError:
-        return OllamaError(
-            f"Ollama at {self._server.url} returned {what} for {self._model.name}.",
-            f"Update Ollama, then get the model again with `ollama pull {self._model.name}`.",
+    def _unusable(self, what: str) -> ModelServerError:
+        return ModelServerError(
+            f"{self._server.words.name} at {self._server.url} returned {what} for {self._model.name}.",
+            self._server.words.renew.format(model=self._model.name),
         )
 
 
@@ -300,10 +299,11 @@ class ReconnectingEmbedder:
     not before as much time has passed as the last attempt took, or a question would wait for a silent server often.
     """
 
-    def __init__(self, model: str, connect: Callable[[], Embedder]) -> None:
-        """connect: makes the embedder. Raises StoreMismatch if the store was made with another one, and ModelError."""
-        self.name = f"{model} (Ollama)"
-        self._model = model
+    def __init__(self, model: str, server: str, connect: Callable[[], Embedder]) -> None:
+        """server: its label. connect: makes the embedder; raises StoreMismatch if the store was made with another one,
+        and ModelError."""
+        self.name = f"{model} ({server})"
+        self._model, self._server = model, server
         self._connect = connect
         self._embedder: Embedder | None = None
         self._away: EmbedderAway | None = None
@@ -340,10 +340,10 @@ class ReconnectingEmbedder:
             embedder = self._embedder or self._connect()
             self._embedder, self.name, self._next_try = embedder, embedder.name, 0.0
             yield embedder
-        except (OllamaError, ModelMissing) as error:
+        except (ModelServerError, ModelMissing) as error:
             if self._embedder is None:
                 self._next_try = 2 * monotonic() - begun
-            self._embedder, self.name = None, f"{self._model} (Ollama, away)"
+            self._embedder, self.name = None, f"{self._model} ({self._server}, away)"
             self._away = EmbedderAway(error.happened, error.remedy)
             raise self._away from error
 

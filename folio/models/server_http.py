@@ -1,6 +1,6 @@
-"""The httpx transport for all requests to Ollama: cancellable while the server is silent, with bounded replies.
+"""The httpx transport for all requests to model servers: cancellable while one is silent, with bounded replies.
 
-A model may load for minutes before its first word. Any program may listen on Ollama's port, so no reply may need
+A model may load for minutes before its first word. Any program may listen on a server's port, so no reply may need
 unlimited memory. Reading can be cancelled; connecting and writing cannot.
 """
 
@@ -16,11 +16,11 @@ from typing import Any
 import httpcore
 import httpx
 
-from folio.models.ollama_errors import not_ollama
+from folio.models.server_errors import OLLAMA, ServerWords, not_a_server
 from folio.system.transport import PooledTransport
 
 POLL_S = 0.25  # between two calls of check_cancelled while nothing arrives
-# Bytes, many times those of a real server: 0.2 kB for a piece of an answer (some kB with log probabilities), 57 kB for
+# Bytes, many times those of a real server: 0.4 kB for a piece of an answer (some kB with log probabilities), 57 kB for
 # a vector of 4,096 numbers, 0.7 kB for each model of a list
 MAX_LINE = 2**20  # of a stream
 MAX_BODY = 2**22  # lists, descriptions, errors
@@ -31,58 +31,62 @@ MAX_STREAM = 2**23  # an answer: 40,000 pieces
 class CancellableTransport(PooledTransport):
     """Sends each request over its own connection, without proxies. Reading can be cancelled.
 
-    A reply that is larger than a real one raises OllamaError while it arrives, and so does a compressed reply, which
-    could become any size.
+    A reply that is larger than a real one raises ModelServerError while it arrives, and so does a compressed reply,
+    which could become any size.
     """
 
-    def __init__(self, check_cancelled: Callable[[], None]) -> None:
+    def __init__(self, check_cancelled: Callable[[], None], words: ServerWords = OLLAMA) -> None:
         """check_cancelled: called before every read, and every POLL_S seconds while nothing arrives.
 
         An exception that it raises ends the request and closes the connection.
         """
         super().__init__(_Backend(check_cancelled))
+        self._words = words
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         request.headers["Accept-Encoding"] = "identity"
         response = super().handle_request(request)
         try:
-            _bound(request, response)
+            _bound(request, response, self._words)
         except BaseException:
             response.close()
             raise
         return response
 
 
-def _bound(request: httpx.Request, response: httpx.Response) -> None:
-    """Make the body of a response raise OllamaError when it is too large. Raises OllamaError for a compressed one."""
+def _bound(request: httpx.Request, response: httpx.Response, words: ServerWords) -> None:
+    """Make the body of a response raise ModelServerError when it is too large. Raises it for a compressed one."""
     server = f"{request.url.scheme}://{request.url.netloc.decode()}"
     if response.headers.get("Content-Encoding", "").strip().lower() not in ("", "identity"):
-        raise not_ollama("a compressed reply, which was not requested", server)
+        raise not_a_server("a compressed reply, which was not requested", server, words)
     # JSON is UTF-8. Otherwise httpx would decode the text with any of Python's codecs that the server names.
     response.headers.pop("Content-Type", None)
     assert isinstance(response.stream, httpx.SyncByteStream)
     longest_line, longest = _limits(request) if response.is_success else (math.inf, MAX_BODY)
-    response.stream = _BoundedBody(response.stream, longest_line, longest, server)
+    response.stream = _BoundedBody(response.stream, longest_line, longest, server, words)
 
 
 def _limits(request: httpx.Request) -> tuple[float, float]:
     """The most bytes of a line and of the whole body in the reply to a request."""
-    match request.url.path.rpartition("/api/")[2]:
-        case "chat":
-            return MAX_LINE, MAX_STREAM
-        case "pull":  # may take a day; lines are not kept
-            return MAX_LINE, math.inf
-        case "embed":
-            texts = json.loads(request.read())["input"]
-            return math.inf, MAX_BODY + MAX_VECTOR * (1 if isinstance(texts, str) else len(texts))
+    path = request.url.path
+    if path.endswith(("/api/chat", "/chat/completions")):
+        return MAX_LINE, MAX_STREAM
+    if path.endswith("/api/pull"):  # may take a day; lines are not kept
+        return MAX_LINE, math.inf
+    if path.endswith(("/api/embed", "/embeddings")):
+        texts = json.loads(request.read())["input"]
+        return math.inf, MAX_BODY + MAX_VECTOR * (1 if isinstance(texts, str) else len(texts))
     return math.inf, MAX_BODY
 
 
 class _BoundedBody(httpx.SyncByteStream):
-    """A body that raises OllamaError when a line or the whole is too long. Lengths in bytes."""
+    """A body that raises ModelServerError when a line or the whole is too long. Lengths in bytes."""
 
-    def __init__(self, body: httpx.SyncByteStream, longest_line: float, longest: float, server: str) -> None:
-        self._body, self._longest_line, self._longest, self._server = body, longest_line, longest, server
+    def __init__(
+        self, body: httpx.SyncByteStream, longest_line: float, longest: float, server: str, words: ServerWords
+    ) -> None:
+        self._body, self._longest_line, self._longest = body, longest_line, longest
+        self._server, self._words = server, words
 
     def __iter__(self) -> Iterator[bytes]:
         total = line = 0
@@ -91,9 +95,9 @@ class _BoundedBody(httpx.SyncByteStream):
             last = chunk.rfind(b"\n") + 1  # where the last line of the chunk begins
             line = len(chunk) - last + (0 if last else line)
             if line > self._longest_line:
-                raise not_ollama(f"a line of more than {MAX_LINE // 2**20} MB", self._server)
+                raise not_a_server(f"a line of more than {MAX_LINE // 2**20} MB", self._server, self._words)
             if total > self._longest:
-                raise not_ollama(f"a reply of more than {int(self._longest) // 2**20} MB", self._server)
+                raise not_a_server(f"a reply of more than {int(self._longest) // 2**20} MB", self._server, self._words)
             yield chunk
 
     def close(self) -> None:
