@@ -1,7 +1,7 @@
 """A real llama.cpp server, where one is installed outside the checkout.
 
 FOLIO_LLAMA names a folder with bin/python, of a virtual environment with `llama-cpp-python[server]`, and tiny.gguf, a
-small chat model in ChatML. Default: ~/.cache/folio-tests/llama. CONTRIBUTING.md says how it is made.
+small chat model in ChatML. Default: ~/.cache/folio-tests/llama.
 """
 
 from __future__ import annotations
