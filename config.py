@@ -158,7 +158,7 @@ class Settings(BaseSettings):
     """Tokens that the embedding model there reads of a text. 0: as the server says; 512 if it does not. A change needs
     a new index."""
     EMBED_MODEL: str = "nomic-embed-text"
-    """The embedding model on the server."""
+    """The embedding model on the server. If EMBEDDER=openai and this is not set, the server's only embedding model."""
     EMBED_QUERY_PREFIX: Annotated[str, Field(max_length=300)] = "auto"
     """The text that EMBED_MODEL gets before a question. `auto` uses the text that the model's makers specify, for
     models that Folio knows, and no text for others; `none` uses no text; any other value is the text itself, in quotes

@@ -411,7 +411,7 @@ class App:
             partial(
                 ServerEmbedder,
                 server,
-                settings.EMBED_MODEL,
+                self.models.embed_model(kind),
                 settings.EMBED_BATCH,
                 RETRIES if len(servers) == 1 else 1,  # with several servers, soon try another
                 query_prefix=prefix_of(settings.EMBED_QUERY_PREFIX),

@@ -163,7 +163,8 @@ class ModelChoice:
         prompt = settings.CONTEXT_TOKENS + settings.ANSWER_TOKENS
         embeds, chats = self.embed_server(settings.EMBEDDER), self.chat_server
         named = settings.EMBEDDER in SERVERS
-        yield ServedModel(embeds, "embedding model", "embedding", settings.EMBED_MODEL, named, 0)
+        embedder = self.embed_model(embeds.kind)
+        yield ServedModel(embeds, "embedding model", "embedding", embedder, named, 0)
         yield ServedModel(chats, "chat model", "completion", self.chat_model, settings.LLM in SERVERS, prompt)
         if settings.VERIFIER_MODEL and settings.VERIFIER in ("auto", "llm"):
             required = settings.VERIFIER == "llm"
@@ -174,6 +175,11 @@ class ModelChoice:
         """The chat model that the settings name; "" for the only one of an OpenAI-compatible server."""
         is_default = self.settings.LLM == "openai" and "LLM_MODEL" not in self.settings.model_fields_set
         return "" if is_default else self.settings.LLM_MODEL
+
+    def embed_model(self, kind: str) -> str:
+        """The embedding model, as `chat_model`. kind: see `embed_server`."""
+        is_default = kind == "openai" and "EMBED_MODEL" not in self.settings.model_fields_set
+        return "" if is_default else self.settings.EMBED_MODEL
 
     def chat_models(self) -> list[str]:
         """The server's chat models; empty if it is not running."""
@@ -231,15 +237,16 @@ class ModelChoice:
         settings = self.settings
         embedder = ServerEmbedder(
             self.embed_server(kind),
-            settings.EMBED_MODEL,
+            self.embed_model(kind),
             settings.EMBED_BATCH,
             query_prefix=prefix_of(settings.EMBED_QUERY_PREFIX),
             passage_prefix=prefix_of(settings.EMBED_PASSAGE_PREFIX),
         )
-        if embedder.prefixes_unknown and settings.EMBED_MODEL not in self._noted:
-            self._noted.add(settings.EMBED_MODEL)
+        name = self.embed_model(kind) or embedder.model
+        if embedder.prefixes_unknown and name not in self._noted:
+            self._noted.add(name)
             self.notice(
-                f"Folio does not know what {settings.EMBED_MODEL} reads before a question and a passage. If its card"
+                f"Folio does not know what {name} reads before a question and a passage. If its card"
                 " names prefixes, set EMBED_QUERY_PREFIX and EMBED_PASSAGE_PREFIX; if it needs none, set one to none."
             )
         return embedder

@@ -39,6 +39,7 @@ NOT_RUN = {  # how an example begins -> why it does not run here
     "folio papers list --collection": "needs Zotero's library; tests/cli/test_zotero.py makes one",
     "folio evaluate --make": "a chat model writes the set; tests/evaluate/test_command.py has one",
     "folio evaluate --judge ": "a chat model grades; tests/evaluate/test_command.py has one",
+    "LLM=openai": "needs a server; tests/cli/test_openai_server.py has one",
     "PARSER=layout": "takes half a minute; tests/pdf has it",
     "python -m benchmarks.grounding": "tests/benchmarks runs it",
 }

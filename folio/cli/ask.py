@@ -29,7 +29,7 @@ _ANSWERING = ("style", "show_evidence", "show_dropped", "show_raw", "top_k", *FI
               "verbose")  # fmt: skip
 # Option -> the options that may be combined with it. "question" is the question itself.
 COMBINES_WITH = {
-    "doctor": (),
+    "doctor": ("find_servers",),
     "forget": (),
     "feedback": (),
     "stats": ("by", "json"),
@@ -74,7 +74,7 @@ def parser(prog: str) -> argparse.ArgumentParser:
         metavar="K",
         help="number of passages to find and answer from, or of papers (default: TOP_K)",
     )
-    model = "the Ollama model that answers this time, as LLM=ollama and LLM_MODEL do; or builtin, which quotes"
+    model = "the model on the server that answers this time, as LLM and LLM_MODEL do; or builtin, which quotes"
     parser.add_argument("--model", metavar="NAME", help=model)
     add_paper_options(parser, "ask")
     parser.add_argument("--batch", metavar="FILE", help="ask the questions in FILE, one per line; - for standard input")
@@ -89,6 +89,9 @@ def parser(prog: str) -> argparse.ArgumentParser:
     parser.add_argument("--stats", action="store_true", help="show the size of the index and statistics on questions")
     parser.add_argument("--by", choices=BY, help="with --stats: count the papers by this field")
     parser.add_argument("--doctor", action="store_true", help="show what is ready and what is not")
+    parser.add_argument(
+        "--find-servers", action="store_true", help="with --doctor: look for model servers at the usual local ports"
+    )
     return parser
 
 
@@ -104,7 +107,7 @@ def _run(app: App, arguments: argparse.Namespace) -> int:
     if arguments.doctor:
         from folio.cli.doctor import show_doctor
 
-        return show_doctor(app)
+        return show_doctor(app, find=arguments.find_servers)
     questions = _questions(arguments)
     if arguments.model is not None:
         app = app.with_model(arguments.model)
@@ -140,6 +143,8 @@ def _check_options(arguments: argparse.Namespace) -> None:
     asks = arguments.question is not None or arguments.batch is not None or arguments.resume
     if arguments.by and not arguments.stats:
         raise UsageError("--by needs --stats.", f"Count papers like this: {command('ask --stats --by year')}.")
+    if arguments.find_servers and not arguments.doctor:
+        raise UsageError("--find-servers needs --doctor.", f"Run `{command('doctor --find-servers')}`.")
     if (arguments.json or arguments.sources) and not asks and not arguments.stats:
         raise UsageError("--json and --sources need a question.", "Give one: " + command('ask --json "What is ...?"'))
     if arguments.papers and not asks:

@@ -13,11 +13,16 @@ from folio.models.model_server import CONTEXT_SIZES
 from folio.shown_text import counted, plain_line
 
 if TYPE_CHECKING:
+    from argparse import ArgumentParser
+
     from folio.app import App
     from folio.model_choice import ModelChoice, ServedModel
     from folio.models.model_server import ModelInfo, ModelServer
     from folio.protocols import TokenEmbedder
     from folio.store.library import Library
+
+
+MOST_NAMED = 4  # models of a server that was found
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,21 +38,29 @@ class Row:
 
 def main(argv: Sequence[str] | None = None, prog: str = "folio doctor") -> int:
     """Run the command; returns its exit code. prog: the name shown in --help and usage errors."""
-    Parser(
+    parser = Parser(
         prog=prog,
         description="Show what is ready, what is not, and how to fix it.",
         epilog="The exit code is 1 if something required is not ready.",
-    ).parse_args(argv)
-    return run_command(show_doctor)
+    )
+    add_doctor_options(parser)
+    arguments = parser.parse_args(argv)
+    return run_command(lambda app: show_doctor(app, find=arguments.find_servers))
 
 
-def show_doctor(app: App) -> int:
-    """Print the table; returns 1 if something needed is not ready."""
+def add_doctor_options(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--find-servers", action="store_true", help="also look for model servers at the usual ports of this computer"
+    )
+
+
+def show_doctor(app: App, *, find: bool = False) -> int:
+    """Print the table; returns 1 if something needed is not ready. find: also look for model servers."""
     from rich.table import Table
     from rich.text import Text
 
     with errors().status("Asking each model for a word; one that is not loaded takes a while."):
-        rows = list(examine(app))
+        rows = [*examine(app), *(_found_servers() if find else ())]
     table = Table("", "found", "how to fix it", box=None, pad_edge=False, header_style="bold")
     for row in rows:
         style = "green" if row.ready else "red" if row.needed else "yellow"
@@ -83,6 +96,20 @@ def _servers(models: ModelChoice) -> Iterator[Row]:
     servers = {id(model.server): model.server for model in wanted}
     for server in servers.values():
         yield from _server(models, server, [model for model in wanted if model.server is server])
+
+
+def _found_servers() -> Iterator[Row]:
+    """The model servers on this computer, whatever the settings name."""
+    from folio.models.discovery import PORTS, find_servers
+
+    found = find_servers()
+    for server in found:
+        models = ", ".join(server.chat_models[:MOST_NAMED]) or "no chat model"
+        name = f" LLM_MODEL={server.chat_models[0]}" if server.chat_models else ""
+        yield Row("found", f"{server.program} at {server.url}: {models}", True, f"Set {server.settings}{name}")
+    if not found:
+        ports = ", ".join(map(str, PORTS))
+        yield Row("found", f"no model server at the ports {ports} of this computer", True)
 
 
 def _server(models: ModelChoice, server: ModelServer, wanted: Sequence[ServedModel]) -> Iterator[Row]:

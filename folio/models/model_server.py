@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
-from folio.errors import UsageError
+from folio.errors import ModelMissing, UsageError
 from folio.models.server_errors import ServerWords, cloud_model, not_listening, translate
 from folio.models.thinking import NO_THINKING, Thinking, ThinkSetting
 from folio.system.network import is_loopback
@@ -193,6 +193,10 @@ class ModelServer(ABC):
     def describe(self, model: str) -> ModelInfo:
         """The server's description of a model. Raises ModelServerError, ModelMissing."""
 
+    def only_model(self, capability: Capability) -> str:
+        """The name of the server's only model for this. Raises ModelServerError, and ModelMissing if there are more."""
+        raise ModelMissing(f"{self.words.name} at {self.url} was asked for a model without a name.", "Name one.")
+
     @abstractmethod
     def loaded_context(self, name: str) -> int:
         """The context in tokens of a loaded model; 0 if the model is not loaded or the server does not say."""
@@ -223,7 +227,7 @@ class ModelServer(ABC):
         Raises CloudModel, WrongModel, ModelServerError, ModelMissing.
         """
         refuse_cloud_name(model)
-        info = self.describe(model)
+        info = self.describe(model or self.only_model(capability))
         refuse_cloud_name(info.name)
         if info.remote:
             raise cloud_model(model, info.remote)

@@ -198,10 +198,25 @@ class OpenAIServer(ModelServer):
 
         LM Studio says which models embed. Elsewhere the names decide.
         """
-        kinds = self._kinds()
-        return sorted(
-            name for name in self._listed() if not is_cloud(name) and not _is_embedder(name, kinds.get(name))
+        return self._models_for("completion")
+
+    def only_model(self, capability: Capability) -> str:
+        """See ModelServer."""
+        names = self._models_for(capability)
+        if len(names) == 1:
+            return names[0]
+        kind, setting = ("chat", "LLM_MODEL") if capability == "completion" else ("embedding", "EMBED_MODEL")
+        listed = f": {', '.join(names[:MOST_NAMED])}" if names else ""
+        raise ModelMissing(
+            f"{self.words.name} at {self.url} has {len(names) or 'no'} {kind} model{'s' if names else ''}{listed}.",
+            f"Set {setting} to one of them." if names else f"Load one there, or set {setting} to its name.",
         )
+
+    def _models_for(self, capability: Capability) -> list[str]:
+        kinds = self._kinds()
+        wants = capability == "embedding"
+        names = [name for name in self._listed() if not is_cloud(name)]
+        return sorted(name for name in names if _is_embedder(name, kinds.get(name)) == wants)
 
     def _kinds(self) -> dict[str, str]:
         """LM Studio's "llm", "vlm" or "embeddings" by name; {} of other servers."""
@@ -211,25 +226,16 @@ class OpenAIServer(ModelServer):
         return {str(entry.get("id")): str(entry.get("type")) for entry in entries}
 
     def resolve(self, model: str) -> tuple[str, dict[str, Any]]:
-        """A model's name on the server, and what the list says of it. "" means its only chat model.
+        """A model's name on the server, and what the list says of it.
 
         Case is ignored, and so are the folder and the ending of a file. Raises ModelServerError, ModelMissing.
         """
         models = self._listed()
         for fold in (str, str.casefold, _stem):
-            found = [name for name in models if model and fold(name) == fold(model)]
+            found = [name for name in models if fold(name) == fold(model)]
             if len(found) == 1:
                 return found[0], models[found[0]]
-        chats = self.chat_models()
-        if not model and len(chats) == 1:
-            return chats[0], models[chats[0]]
-        listed = tuple(sorted(models)[:MOST_NAMED])
-        if model:
-            raise model_missing(model, self.url, OPENAI, listed)
-        raise ModelMissing(
-            f"{self.words.name} at {self.url} has {len(chats)} chat models: {', '.join(chats[:MOST_NAMED])}.",
-            "Set LLM_MODEL to one of them." if chats else "Load one there.",
-        )
+        raise model_missing(model, self.url, OPENAI, tuple(sorted(models)[:MOST_NAMED]))
 
     def describe(self, model: str) -> ModelInfo:
         """What the server tells of a model, in the ways of llama.cpp, vLLM and LM Studio. Raises as `resolve`."""

@@ -155,6 +155,11 @@ class ServerEmbedder:
         self._embedded = self._without = 0  # texts with and without a vector so far
         self.name = f"{self._model.name} ({server.label})"
 
+    @property
+    def model(self) -> str:
+        """The model's name on the server."""
+        return self._model.name
+
     @cached_property
     def dimension(self) -> int:
         """Dimension of the vectors, from a test embedding if the server does not state it. Raises ModelError."""
