@@ -11,13 +11,14 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from folio.answer_types import Answer, Style
 from folio.errors import (
     FIRST_INGEST,
     EmbedderAway,
     ModelServerError,
+    PaperError,
     StoreBusy,
     StoreError,
     StoreMissing,
@@ -59,7 +60,9 @@ if TYPE_CHECKING:
     from folio.search.langchain import FolioRetriever
     from folio.shared.move import Moved
     from folio.store.conversations import Conversations
+    from folio.store.notes import Area
     from folio.store.query_log import QueryLog
+    from folio.zotero.annotations import AnnotationsTaken, Rects
     from folio.zotero.library import ZoteroLibrary
     from folio.zotero.sync import Described
 else:
@@ -70,6 +73,8 @@ else:
 
 # Where a library may be kept, as STORE names it
 Place = Literal["local", "postgres"]
+ItemT = TypeVar("ItemT")
+ResultT = TypeVar("ResultT")
 EVERY_PAPER = PaperFilter()
 # Ollama's time limit in seconds when only checking which models are ready
 _GLANCE_S = 2.0
@@ -486,6 +491,37 @@ class App:
         with closing(self.open_library()) as library:
             removed = sync.remove(library, zotero, self.papers_folder)
         return [Outcome(file, "pruned", notes=(reason,)) for file, reason in removed]
+
+    def take_annotations(self, zotero: ZoteroLibrary) -> AnnotationsTaken:
+        """Keep notes in step with the annotations of a Zotero library, after its papers. The caller holds the writer
+        lock."""
+        from folio.zotero import sync
+
+        with closing(self.open_library(create=True)) as library:
+            return sync.take_annotations(library, zotero, self._find_areas)
+
+    def _find_areas(self, path: Path, places: Sequence[tuple[int, Rects]]) -> Sequence[Area | None]:
+        """See zotero.annotations.FindAreas. A file that cannot be drawn has none."""
+        from folio.pdf.annotations import PdfPlaces, areas_on_pages
+
+        result = self.in_worker(areas_on_pages, PdfPlaces(path, tuple(places)))
+        return [None] * len(places) if isinstance(result, PaperError) else result
+
+    def in_worker(self, function: Callable[[ItemT], ResultT], item: ItemT) -> ResultT | PaperError:
+        """function(item) for one PDF, in a process with the limits of reading one; or why it failed."""
+        from folio.system import workers
+
+        limits = self.limits(1)
+        finished = workers.run_guarded(
+            function,
+            [item],
+            jobs=1,
+            timeout_s=limits.patience_s,
+            cpu_s=limits.timeout_s,
+            memory_mb=limits.memory_mb,
+        )
+        with closing(finished):
+            return next(finished).result
 
     def prune(self) -> list[Outcome]:
         """Drop the papers whose file is gone. The caller holds the writer lock."""

@@ -335,6 +335,7 @@ class _Zotero:
                         progress.done(outcome)
                         outcomes.append(outcome)
                 outcomes += app.remove_what_left_zotero(chosen.zotero)
+            app.take_annotations(chosen.zotero)
         self.sync.report(outcomes)
         self._read = state
         self._absent = [each.path for each in chosen.zotero.attachments if each.path not in chosen.files]

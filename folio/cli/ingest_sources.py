@@ -13,6 +13,7 @@ from folio.ingest.discovery import Outcome
 from folio.papers.model import SourceFile
 from folio.shown_text import counted, name_line, plain_line
 from folio.zotero import sync
+from folio.zotero.annotations import AnnotationsTaken
 from folio.zotero.files import Computer, find_data_folder
 from folio.zotero.library import read_library
 
@@ -110,14 +111,17 @@ class ZoteroIngest:
         self._others = sync.other_files(zotero, self._chosen.is_wanted)
         self._mislabelled = sync.mislabelled(zotero, self._chosen.is_wanted)
         self._described = sync.Described()
+        self._annotations = AnnotationsTaken()
 
     def describe(self, app: App, files: Sequence[SourceFile]) -> None:
         """Store Zotero's metadata of these files. Raises StoreMismatch before anything changes."""
         self._described = app.describe_from_zotero(self._zotero, files)
 
     def remove(self, app: App) -> list[Outcome]:
-        """Remove the papers that are no longer in Zotero."""
-        return app.remove_what_left_zotero(self._zotero)
+        """Remove the papers that are no longer in Zotero, and take over its annotations."""
+        removed = app.remove_what_left_zotero(self._zotero)
+        self._annotations = app.take_annotations(self._zotero)
+        return removed
 
     def report(self, *, verbose: bool) -> None:
         """Print a summary. verbose: name every file that is missing or not read."""
@@ -126,6 +130,9 @@ class ZoteroIngest:
             f"Zotero: {counted(len(self.files), 'PDF')} in {self._zotero.folder}; papers with new metadata:"
             f" {described.new:,}, with changed metadata: {described.changed:,}."
         )
+        taken = self._annotations
+        if taken != AnnotationsTaken():
+            say(f"Annotations: new notes: {taken.new:,}, changed: {taken.changed:,}, removed: {taken.removed:,}.")
         if self._zotero.problem:
             say(f"The citation keys of Better BibTeX were not read: {self._zotero.problem}")
         most = sys.maxsize if verbose else _NAMED

@@ -89,7 +89,8 @@ def _show(placed: PlacedNote) -> None:
     from folio.bibliography.notes import REMARKS, where_of
 
     note = placed.note
-    lines = [" ".join(filter(None, [note.id[:_SHOWN_ID], note.created[:10], note.colour]))]
+    origin = "from Zotero" if note.origin else ""
+    lines = [" ".join(filter(None, [note.id[:_SHOWN_ID], note.created[:10], note.colour, origin]))]
     lines += [f"  {plain_line(line)}" for line in note.statement.splitlines() if line.strip()]
     for each in placed.quotes:
         remark = REMARKS.get(each.place, "")

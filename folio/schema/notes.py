@@ -67,6 +67,10 @@ class NoteJson(Strict):
     updated: str
     zotero: str
     """The link that opens the page of the first quote in Zotero; empty if the paper is not there."""
+    is_annotation: bool
+    """Whether it is an annotation of Zotero, which is changed and deleted there alone."""
+    shade: Annotated[str, Field(pattern="^(#[0-9a-f]{6})?$")]
+    """Of an annotation of Zotero, its colour there."""
 
 
 class NoteList(Strict):
@@ -179,4 +183,6 @@ def note_json(placed: PlacedNote) -> NoteJson:
         created=note.created,
         updated=note.updated,
         zotero=zotero_link(first) if first else "",
+        is_annotation=note.origin is not None,
+        shade=note.origin.shade if note.origin else "",
     )

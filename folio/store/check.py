@@ -71,6 +71,7 @@ USER_TABLES = {
     "citation_names": UserTable(citation_names.citation_name, citation_names.NAME_COLUMNS, "kind, name, paper"),
     "notes": UserTable(notes.note, notes.NOTE_COLUMNS, "id"),
     "note_quotes": UserTable(notes.note_quote, notes.QUOTE_COLUMNS, "note, place"),
+    "note_origins": UserTable(notes.note_origin, notes.ORIGIN_COLUMNS, "note"),
 }
 
 

@@ -235,6 +235,17 @@ CREATE TABLE answering (
     stops {integer} NOT NULL            -- 1: a person has stopped the answer
 );
 """,
+    7: """
+-- Notes that are annotations of Zotero, which are changed there
+CREATE TABLE note_origins (
+    note {text} PRIMARY KEY REFERENCES notes(id) ON DELETE CASCADE,
+    item {text} NOT NULL,               -- the annotation in Zotero: "library/items/KEY"
+    attachment {text} NOT NULL,         -- its PDF in Zotero
+    shade {text} NOT NULL,              -- its colour there: "#ffd400", '' for none
+    state {text} NOT NULL,              -- a hash of what Zotero had when the note was made
+    crc {integer} NOT NULL              -- CRC-32 of all columns above
+);
+""",
 }
 USER_VERSION = max(USER_ADDED)
 
@@ -262,6 +273,7 @@ COLUMNS = {
 ROW_KEYS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("papers", "chunks", "queries", "turns", "notes"), ("id",)),
     "note_quotes": ("note", "place"),
+    "note_origins": ("note",),
     "pins": ("conversation",),
     "texts": ("paper",),
     "files": ("path",),

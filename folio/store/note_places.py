@@ -94,11 +94,8 @@ def quote_of(library: Library, paper: Paper, words: str, page: int | None = None
 
     Raises UsageError unless they are there once.
     """
-    text = library.text(paper.id, 0, paper.length)
     words = words.strip()
-    spans = list(_exactly(text, words)) or [_with_marks(text, span, words) for span in find_words(text, words)]
-    if page is not None:
-        spans = [span for span in spans if page in range(*_pages(paper, span))]
+    spans = spans_of(library, paper, words, page)
     if len(spans) == 1:
         return quote_at(library, paper, *spans[0])
     where = "The paper has" if page is None else f"Page {page} of the paper has"
@@ -114,6 +111,13 @@ def quote_of(library: Library, paper: Paper, words: str, page: int | None = None
         f"{where} the words “{short_line(words, _SHOWN)}” {counted(len(spans), 'time')}, {on}.",
         "Give more of the words around them" + (", or the page." if page is None and len(pages) > 1 else "."),
     )
+
+
+def spans_of(library: Library, paper: Paper, words: str, page: int | None) -> list[tuple[int, int]]:
+    """Where a paper has these words. page: see quote_of."""
+    text = library.text(paper.id, 0, paper.length)
+    spans = list(_exactly(text, words)) or [_with_marks(text, span, words) for span in find_words(text, words)]
+    return spans if page is None else [span for span in spans if page in range(*_pages(paper, span))]
 
 
 def place_without_words(library: Library, paper: Paper, page: int, area: Area | None = None) -> NoteQuote:

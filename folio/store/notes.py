@@ -1,5 +1,7 @@
 """Notes: places in papers that a person marked, each with a colour and words, in the tables `notes`, `note_quotes`.
 
+Annotations of Zotero are notes, too, which only Zotero changes: `note_origins` names them.
+
 A place is words of a paper, a page, an area of a page, or the whole paper; without words, its quote is "".
 
 A quote keeps its place, its words and the characters around them, so that its place can be found again when the text of
@@ -30,6 +32,7 @@ MAX_TEXT, MAX_QUOTES = 50_000, 50  # characters of a text, quotes of a note
 Area = tuple[float, float, float, float]  # left, top, right, bottom in points, of the page as shown
 _ID_BYTES = 8
 NOTE_COLUMNS = "id, colour, text, statement, conversation, turn, created, updated, crc"
+ORIGIN_COLUMNS = "note, item, attachment, shade, state, crc"
 QUOTE_COLUMNS = 'note, place, paper, start, "end", quote, before, after, page, label, title, file, state, text_crc, crc'
 
 
@@ -60,6 +63,16 @@ class NoteQuote:
 
 
 @dataclass(frozen=True, slots=True)
+class NoteOrigin:
+    """The annotation of Zotero that a note is."""
+
+    item: str  # "library/items/KEY"
+    attachment: str  # of its PDF, in the same form
+    shade: str  # its colour there: "#ffd400", "" for none
+    state: str  # a hash of what Zotero had when the note was made
+
+
+@dataclass(frozen=True, slots=True)
 class Note:
     id: str  # 16 hex digits
     colour: Colour
@@ -70,6 +83,7 @@ class Note:
     created: str  # ISO time in UTC
     updated: str
     quotes: tuple[NoteQuote, ...]
+    origin: NoteOrigin | None = None  # None: a person made it here
 
 
 def note(*row: Any) -> Note:
@@ -98,6 +112,14 @@ def note_quote(*row: Any) -> tuple[str, int, NoteQuote]:
     return rows.string(note), rows.number(place), quote
 
 
+def note_origin(*row: Any) -> tuple[str, NoteOrigin]:
+    """From ORIGIN_COLUMNS: its note, and the origin. Raises ValueError."""
+    note, *columns, crc = row
+    if crc != rows.shown_crc(note, *columns):
+        raise UserDataChanged(f"the origin of note {str(note)[:16]} has changed since it was written")
+    return rows.string(note), NoteOrigin(*map(rows.string, columns))
+
+
 def read(
     database: Database, *, ids: Iterable[str] | None = None, paper: str = "", colour: Colour | None = None
 ) -> list[Note]:
@@ -121,7 +143,45 @@ def read(
             ORDER BY note, place"""
         for id, _, quote in database.read(note_quote, sql, **values):
             quotes[id].append(quote)
-    return [replace(each, quotes=tuple(quotes[each.id])) for each in notes]
+        sql = f"SELECT {ORIGIN_COLUMNS} FROM note_origins WHERE note IN (SELECT id FROM notes WHERE {chosen})"
+        origins = dict(database.read(note_origin, sql, **values))
+    return [replace(each, quotes=tuple(quotes[each.id]), origin=origins.get(each.id)) for each in notes]
+
+
+def origins(database: Database) -> dict[str, tuple[str, NoteOrigin]]:
+    """Item in Zotero -> the id of its note, and its origin. Raises StoreDamaged."""
+    found = database.read(note_origin, f"SELECT {ORIGIN_COLUMNS} FROM note_origins")
+    return {origin.item: (note, origin) for note, origin in found}
+
+
+def put_annotations(database: Database, changed: Iterable[Note], gone: Iterable[str]) -> None:
+    """Keep notes in step with Zotero's annotations. changed: new ones, and those that take the place of the note with
+    their id; each has an origin. gone: ids."""
+    require_writable(database)
+    with database.transaction("user"):
+        for note in changed:
+            assert note.origin is not None
+            database.execute("DELETE FROM notes WHERE id = :id", id=note.id)
+            _insert(database, note)
+            origin = [getattr(note.origin, name) for name in ("item", "attachment", "shade", "state")]
+            names = ORIGIN_COLUMNS.split(", ")
+            row = dict(zip(names, (note.id, *origin, rows.shown_crc(note.id, *origin)), strict=True))
+            database.insert("note_origins", [row])
+        for id in gone:
+            database.execute("DELETE FROM notes WHERE id = :id", id=id)
+
+
+def _require_own(note: Note) -> None:
+    """Raises UsageError for an annotation of Zotero."""
+    if note.origin is not None:
+        raise UsageError(
+            "This note is an annotation of Zotero.", "Change or delete it there: Folio takes that over."
+        )
+
+
+def new_id() -> str:
+    """The id of a new note."""
+    return secrets.token_hex(_ID_BYTES)
 
 
 def require(database: Database, id: str) -> Note:
@@ -161,8 +221,8 @@ def add(
     _require_short(text, statement)
     now = _now()
     with database.transaction("user"):
-        id, place = secrets.token_hex(_ID_BYTES), (conversation, turn)
-        new = Note(id, colour, storable(text), storable(statement), *place, now, now, tuple(quotes))
+        place = (conversation, turn)
+        new = Note(new_id(), colour, storable(text), storable(statement), *place, now, now, tuple(quotes))
         return _insert(database, new)
 
 
@@ -190,6 +250,7 @@ def change(
     _require_short(text or "")
     with database.transaction("user"):
         old = require(database, id)
+        _require_own(old)
         new_text = old.text if text is None else storable(text)
         if before is not None and old.text not in (storable(before), new_text):
             raise ChangedElsewhere(
@@ -229,6 +290,7 @@ def remove(database: Database, id: str) -> Note:
     require_writable(database)
     with database.transaction("user"):
         note = require(database, id)
+        _require_own(note)
         database.execute("DELETE FROM notes WHERE id = :id", id=id)
     return note
 

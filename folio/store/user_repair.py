@@ -241,14 +241,15 @@ def _lost_questions(database: Database) -> list[int]:
 
 
 def _without_dangling(database: Database) -> None:
-    """Give turns without their conversation a new one, and delete quotes without their note."""
+    """Give turns without their conversation a new one, and delete quotes and origins without their note."""
     now = datetime.now(UTC).isoformat(timespec="seconds")
     database.execute(
         "INSERT INTO main.conversations SELECT DISTINCT conversation, '?', :now, :now FROM main.turns"
         " WHERE conversation NOT IN (SELECT id FROM main.conversations)",
         now=now,
     )
-    database.execute("DELETE FROM main.note_quotes WHERE note NOT IN (SELECT id FROM main.notes)")
+    for table in ("note_quotes", "note_origins"):
+        database.execute(f"DELETE FROM main.{table} WHERE note NOT IN (SELECT id FROM main.notes)")
 
 
 def _what_was_done(path: Path, aside: Path | None, copy: Path | None, found: _Found) -> str:

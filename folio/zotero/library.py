@@ -28,6 +28,7 @@ from folio.papers.metadata import Field, Metadata, PersonName
 from folio.papers.people import typed_names
 from folio.text import one_line
 from folio.zotero import better_bibtex, database
+from folio.zotero.annotations import Annotation, read_annotations
 from folio.zotero.database import Tables
 from folio.zotero.files import DATABASE, DataFolder, attachment_file
 from folio.zotero.link import is_item, is_key
@@ -104,6 +105,7 @@ class Attachment:
     path: Path  # absolute; the file may be missing
     metadata: Metadata  # of its item; a bare file has only link, tags and collections
     content_type: str = PDF_TYPE
+    annotations: tuple[Annotation, ...] = ()
 
     @property
     def link(self) -> str:
@@ -176,6 +178,7 @@ def read_library(folder: DataFolder) -> ZoteroLibrary:
         keys, problem = _better_bibtex(folder.path)
         items = _items(tables, keys)
         tags, collections = _tags(tables), _collections(tables)
+        annotations = read_annotations(tables, trash)
     attachments: list[Attachment] = []
     others: list[tuple[str, Attachment]] = []
     unusable: dict[str, str] = {}
@@ -195,7 +198,8 @@ def read_library(folder: DataFolder) -> ZoteroLibrary:
             owners = (row.parent, row.item) if row.parent is not None else (row.item,)
             item = items.get(row.parent, Item()) if row.parent is not None else Item()
             names = ([name for owner in owners for name in of.get(owner, ())] for of in (tags, collections))
-            attachment = Attachment(path, metadata(item, link, *names), row.content_type)
+            of_it = annotations.get(row.item, ())
+            attachment = Attachment(path, metadata(item, link, *names), row.content_type, of_it)
             if row.is_pdf:
                 attachments.append(attachment)
             else:

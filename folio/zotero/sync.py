@@ -12,6 +12,7 @@ from folio.papers.metadata import NO_METADATA, Field, Metadata
 from folio.papers.model import Paper, SourceFile
 from folio.shown_text import counted, name_line
 from folio.store.library import Library
+from folio.zotero.annotations import Annotation, AnnotationsTaken, FindAreas, keep_in_step
 from folio.zotero.files import RELATIVE
 from folio.zotero.library import PDF_TYPE, Attachment, ZoteroLibrary
 
@@ -132,6 +133,24 @@ def describe(library: Library, zotero: ZoteroLibrary, files: Sequence[SourceFile
     works = {paper: {replace(each.metadata, zotero=Field("")) for each in own} for paper, own in owners.items()}
     shared = tuple(own[0].path.name for paper, own in owners.items() if len(works[paper]) > 1)
     return Described(new, len(changed) - new, shared)
+
+
+def take_annotations(library: Library, zotero: ZoteroLibrary, find_areas: FindAreas) -> AnnotationsTaken:
+    """Keep the notes of this Zotero library in step with its annotations. The caller holds the writer lock."""
+    papers = {file.path: file.sha256 for file in library.files()}
+    annotated: dict[str, list[tuple[str, Path, Sequence[Annotation]]]] = {}
+    for each in zotero.attachments:
+        if paper := papers.get(str(each.path)):
+            annotated.setdefault(paper, []).append((each.link, each.path, each.annotations))
+    listed = {each.link for each in zotero.attachments} | zotero.unusable.keys()
+    foreign = {
+        layer.zotero.value
+        for paper, layer in _from_zotero(library)
+        if layer.zotero.value not in listed and layer.zotero.value not in zotero.trashed
+    }
+    return keep_in_step(
+        library, annotated, lambda link: link not in listed and link not in foreign, find_areas
+    )
 
 
 def remove(library: Library, zotero: ZoteroLibrary, papers_folder: Path) -> list[tuple[SourceFile, str]]:

@@ -16,6 +16,7 @@ from folio.store import notes, rows, works
 from folio.store.database import NAMES, Database
 from folio.store.library import Library
 from folio.store.note_places import quote_at
+from folio.store.notes import Note, NoteOrigin
 from folio.store.query_log import LogEntry
 from folio.store.readings import MovedFile, record_reading, record_removal
 from folio.store.rows import row_digest
@@ -132,4 +133,8 @@ def fill(app: HashingApp) -> HashingApp:
         quotes = [quote_at(library, paper, 0, 20), quote_at(library, paper, 5, paper.length)]
         notes.add(library.database, quotes, colour="blue", text="Größe?", conversation=conversation, turn=2)
         notes.add(library.database, quotes[:1], statement="It is so.")
+        origin = NoteOrigin("library/items/ANNOTAT1", "library/items/ATTACHM1", "#ffd400", "state")
+        times = "2024-05-06T07:08:09.000000+00:00", "2024-06-07T08:09:10.000000+00:00"
+        annotation = Note(notes.new_id(), "yellow", "Wow", "", None, None, *times, tuple(quotes[:1]), origin)
+        notes.put_annotations(library.database, [annotation], [])
     return app

@@ -546,6 +546,8 @@ declare namespace Api {
     created: string;
     updated: string;
     zotero: string;
+    is_annotation: boolean;
+    shade: string;
   }
 
   interface NoteList {

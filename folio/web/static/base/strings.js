@@ -530,6 +530,7 @@ export const TEXTS = Object.freeze({
   "notes.what": { one: "Note", other: "{count} notes" },
   "notes.date": "changed {date}",
   "notes.conversation": "From a conversation",
+  "notes.annotation": "From Zotero, where it is changed",
   "notes.edit": "Edit",
   "notes.copy": "Copy",
   "notes.delete": "Delete",

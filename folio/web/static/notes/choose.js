@@ -16,6 +16,14 @@ import { fold } from "../base/text.js";
 export const ORDERS = /** @type {const} */ (["place", "created", "updated"]);
 export const COLOURS = /** @type {const} */ (["yellow", "green", "blue", "pink"]);
 
+/** Gives what shows an annotation of Zotero its colour there. @template {HTMLElement} Node @param {Node} node */
+export function addShade(node, /** @type {Api.NoteJson | undefined} */ note) {
+  if (!note?.shade) return node;
+  node.classList.add("shaded");
+  node.style.setProperty("--shade", note.shade);
+  return node;
+}
+
 /** @type {WeakMap<Note, string>} */
 const searched = new WeakMap(); // a note is folded once
 

@@ -13,7 +13,7 @@ import { t } from "../base/strings.js";
 import { checkZoteroLink, joinLines, shorten, shortenAtWord } from "../base/text.js";
 import { offerRestoring } from "../library/removed.js";
 import { makePageLink } from "../reader/reader.js";
-import { COLOURS } from "./choose.js";
+import { addShade, COLOURS } from "./choose.js";
 import { formatNoteHtml, formatNoteText, namePlace } from "./format.js";
 import { deleteNotes, leaving } from "./removal.js";
 import { makeSaver } from "./save.js";
@@ -135,7 +135,7 @@ export class NoteList {
   /** @param {Note} note */
   #render(note) {
     this.#names.set(note.id, nameSources(note));
-    const item = el("li", { class: `note-item ${note.colour || "plain"}`, "data-id": note.id });
+    const item = addShade(el("li", { class: `note-item ${note.colour || "plain"}`, "data-id": note.id }), note);
     if (note.id === this.edited?.id) item.append(this.#buildForm(note));
     else item.append(this.#buildTools(note), this.#buildBody(note));
     return item;
@@ -177,7 +177,8 @@ export class NoteList {
     const button = (/** @type {() => void} */ run, /** @type {import("../base/strings.js").Key} */ text) =>
       makeButton("button quiet", run, t(text), which());
     const colour = note.colour ? t(`reader.colour.${note.colour}`) : "";
-    const facts = [colour, t("notes.date", { date: formatDate(note.updated) })].filter(Boolean).join(" · ");
+    const origin = note.is_annotation ? t("notes.annotation") : "";
+    const facts = [origin, colour, t("notes.date", { date: formatDate(note.updated) })].filter(Boolean).join(" · ");
     const conversation = note.conversation
       ? el("a", { href: linkTo({ view: "ask", id: note.conversation }) }, t("notes.conversation"))
       : null;
@@ -186,10 +187,10 @@ export class NoteList {
       "div",
       { class: "facts" },
       el("p", { class: "about" }, facts, conversation ? [" · ", conversation] : null),
-      button(() => this.#startEditing(note.id), "notes.edit"),
+      note.is_annotation ? null : button(() => this.#startEditing(note.id), "notes.edit"),
       button(() => copyNotes([note]), "notes.copy"),
       zotero ? el("a", { class: "button quiet", href: zotero }, t("reader.zotero"), which()) : null,
-      button(() => this.#delete(note), "notes.delete"),
+      note.is_annotation ? null : button(() => this.#delete(note), "notes.delete"),
     );
   }
 

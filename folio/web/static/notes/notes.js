@@ -116,7 +116,8 @@ class NotesView {
   }
 
   #deleteSelected() {
-    deleteNotes([...this.list.selected]);
+    const own = this.list.listChosen().filter(({ is_annotation }) => !is_annotation);
+    deleteNotes(own.map(({ id }) => id));
     this.query.focus();
   }
 

@@ -1,12 +1,12 @@
 // A note on words of a paper: its colour and a person's own words, to write, change or delete.
 
 import * as api from "../base/api.js";
-import { el, makeButton, makeIconButton, renderProblem } from "../base/dom.js";
+import { el, isolate, makeButton, makeIconButton, renderProblem } from "../base/dom.js";
 import { showFailure } from "../base/failure.js";
 import { Draft, listDrafts, listLeft } from "../base/drafts.js";
 import { oneAtATime } from "../base/pace.js";
 import { t } from "../base/strings.js";
-import { shortenAtWord } from "../base/text.js";
+import { checkZoteroLink, shortenAtWord } from "../base/text.js";
 import { COLOURS } from "../notes/choose.js";
 import { namePlace } from "../notes/format.js";
 import { deleteNotes } from "../notes/removal.js";
@@ -68,10 +68,29 @@ export class NoteCard {
   edit(loaded) {
     const key = `${loaded.quotes[0]?.paper} ${loaded.id}`;
     if (this.isOpen && this.#key === key) return;
+    if (loaded.is_annotation) return this.#showAnnotation(loaded, key);
     const note = listDrafts(`card ${key}`)[0]?.note ?? loaded; // as it was when its editing began
     const remove = () => deleteNotes([note.id]);
     const draft = /** @type {Drafted} */ ([key, { note }]);
     this.#show(note.quotes.map(namePlace)[0] ?? "", note.text, note.colour, makeSaver(note), remove, draft);
+  }
+
+  /** An annotation of Zotero, to read. @param {Api.NoteJson} note @param {string} key */
+  #showAnnotation({ quotes, text, zotero }, key) {
+    if (this.#isChanged()) this.#submit();
+    this.#isChanged = () => false;
+    this.#key = key;
+    const close = makeIconButton("close", t("reader.note.close"), () => this.close());
+    const quote = shortenAtWord(quotes.map(namePlace)[0] ?? "", LONGEST_QUOTE);
+    const link = checkZoteroLink(zotero);
+    this.node.replaceChildren(
+      el("div", { class: "note-head" }, renderWordsOf(quote), close),
+      el("p", { class: "note-text" }, isolate(text)),
+      el("p", { class: "about" }, t("notes.annotation")),
+      link ? el("a", { class: "button quiet", href: link }, t("reader.zotero")) : "",
+    );
+    this.node.hidden = false;
+    close.focus();
   }
 
   /** Goes on with a note on a paper that was being written. @param {string} paper its id */

@@ -4,6 +4,7 @@ import { attachCard, hideCard } from "../base/card.js";
 import { el, isolate, makeButton, makeIcon, makeLink } from "../base/dom.js";
 import { t } from "../base/strings.js";
 import { shortenAtWord, withoutCitations } from "../base/text.js";
+import { addShade } from "../notes/choose.js";
 import { namePlace } from "../notes/format.js";
 import { listLeads } from "./leads.js";
 import { cut, findMargin, getBoxes, getText } from "./spans.js";
@@ -181,13 +182,13 @@ export class PageView {
       const boxes = area ? area.filter((box) => box.length) : getBoxes(text, ...mark.span);
       if (note && (area || (boxes.length && text.start <= mark.span[0]))) {
         dots.push(findMargin(text, boxes[0] ?? [text.width, 0, text.width], dots));
-        const node = this.#renderNote(note, `page-note ${note.colour}`);
+        const node = addShade(this.#renderNote(note, `page-note ${note.colour}`), note);
         const [left, top] = dots[dots.length - 1];
         place(node, { left: px(left), top: px(top) });
         buttons.push(node);
       }
       const kind = `${markClass(mark)} ${area ? "area" : ""}`.trim();
-      return boxes.map((box) => placeBox(el("span", { class: kind, "data-note": note?.id }), box));
+      return boxes.map((box) => placeBox(addShade(el("span", { class: kind, "data-note": note?.id }), note), box));
     });
     this.markers.replaceChildren(...nodes);
     this.noteButtons.replaceChildren(...buttons);
@@ -342,7 +343,8 @@ function renderParagraphs(text, marks, events) {
       const written = withoutCitations(getText(text, from, to));
       const mark = covering.findLast((each) => "kind" in each);
       const lead = covering.find((each) => "boxes" in each);
-      const node = el(mark ? "mark" : "span", { class: mark ? markClass(mark) : null, "data-start": from }, written);
+      const classes = { class: mark ? markClass(mark) : null, "data-start": from };
+      const node = addShade(el(mark ? "mark" : "span", classes, written), mark?.note);
       return lead ? renderLead(lead, events, node) : node;
     });
     return makeBlock(level, pieces);
