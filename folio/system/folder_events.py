@@ -59,13 +59,14 @@ class FolderEvents:
                 debug=False,
                 raise_interrupt=False,
                 force_polling=False,  # polling looks at everything, as the caller does, and several times a second
-                ignore_permission_denied=True,
+                ignore_permission_denied=False,  # True would hide every error, the limit of watches too
             )
             for _ in changes:
                 self._changed.set()
                 self._wake()
         except Exception as error:  # OSError where a limit is reached; Rust's errors have other types
-            self.problem = getattr(error, "strerror", "") or str(error) or type(error).__name__
+            said = getattr(error, "strerror", "") or str(error) or type(error).__name__
+            self.problem = said.partition(". about ")[0]  # the folder, which the caller knows
             self._wake()
 
     def _is_of_interest(self, path: str) -> bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -11,6 +13,7 @@ import pytest
 
 from folio.ingest.watch import GONE_S, SETTLE_S, TORN_S, Changes, WatchedFolder
 from folio.system import folder_events
+from tests.helpers.paths import ROOT
 
 WHOLE = b"%PDF-1.4 some pages %%EOF\n"
 
@@ -252,3 +255,20 @@ def test_network_folders_are_known(
     monkeypatch.setattr(folder_events, "_MOUNTS", table)
     assert folder_events.file_system(path, table.read_text(encoding="utf-8")) == kind
     assert folder_events.is_remote(Path(path)) == remote
+
+
+@pytest.mark.skipif(sys.platform != "linux" or not shutil.which("unshare"), reason="needs Linux's limit of watches")
+@pytest.mark.parametrize("watches", [0, 1])  # for none of two folders, and for one of them
+def test_the_systems_limit_of_watches_is_a_problem(tmp_path: Path, watches: int) -> None:
+    (tmp_path / "sub").mkdir()
+    code = (
+        "import sys, threading; from pathlib import Path; from folio.system.folder_events import FolderEvents;"
+        "woken = threading.Event(); events = FolderEvents(Path(sys.argv[1]), woken.set); woken.wait(60);"
+        "print(events.problem)"
+    )
+    limited = f'echo {watches} > /proc/sys/user/max_inotify_watches && exec "$@"'
+    command = ["unshare", "-Ur", "sh", "-c", limited, "sh", sys.executable, "-c", code, str(tmp_path)]
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    if ran.returncode:
+        pytest.skip("this user may not limit a namespace of its own")
+    assert ran.stdout == "OS file watch limit reached\n"
