@@ -728,11 +728,20 @@ class App:
             turns=turns,
         )
 
-    def claim_checker(self, library: Library) -> ClaimChecker:
-        """What checks sentences against the papers of a library. Raises StoreMissing if it has none, ModelError."""
+    def claim_checker(
+        self,
+        library: Library,
+        retriever: Retriever | None = None,
+        check_cancelled: Callable[[], None] = lambda: None,
+    ) -> ClaimChecker:
+        """What checks sentences against the papers of a library. retriever: over it, if there is one already.
+
+        check_cancelled: see ModelChoice.verifier. Raises StoreMissing if it has no paper, ModelError.
+        """
         from folio.drafts.claims import ClaimChecker
 
-        return ClaimChecker(library, self.retriever(library), self.models.verifier())
+        verifier = self.models.verifier(check_cancelled=check_cancelled)
+        return ClaimChecker(library, retriever or self.retriever(library), verifier)
 
     # For LangChain programs
 

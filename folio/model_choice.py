@@ -447,14 +447,16 @@ class ModelChoice:
         """The folder of the verifying cross-encoder; None when it is not on this computer."""
         return find_model(self.settings.NLI_MODEL, self.settings.MODELS_DIR)
 
-    def verifier(self, model: str | None = None) -> Verifier | None:
-        """The verifier of what a model writes; None if there is none. model: as for `answerer`.
+    def verifier(
+        self, model: str | None = None, check_cancelled: Callable[[], None] = lambda: None
+    ) -> Verifier | None:
+        """The verifier of what a model writes; None if there is none. model, check_cancelled: as for `answerer`.
 
         Raises ModelError if a named verifier cannot be used.
         """
         writes = self.settings.VERIFIER == "auto" and self._model_answers(model)
         writer = self.chat_model if model is None or model == BUILTIN else model
-        return self._verifier(writer, writes=writes, check_cancelled=lambda: None)
+        return self._verifier(writer, writes=writes, check_cancelled=check_cancelled)
 
     def _verifier(self, writer: str, *, writes: bool, check_cancelled: Callable[[], None]) -> Verifier | None:
         """The verifier of what this chat model writes. writes: whether the model is ready on its server."""
