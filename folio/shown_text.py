@@ -49,7 +49,7 @@ COMMAND = re.compile(r"(?<!`)`([^\s`](?:[^`]*[^\s`])?)`(?!`)")
 
 def plain(text: str) -> str:
     """Text without control characters, and without the form of Folio's citations. Line feeds stay."""
-    return _without_citations(_visible(text))
+    return _without_citations(visible_text(text))
 
 
 def plain_line(text: str) -> str:
@@ -76,7 +76,7 @@ def statement_lines(text: str) -> tuple[str, ...]:
     A statement of one line is shown by `sentence_line`. Show several lines indented: they may begin like Folio's own.
     """
     lines = _LINE_END.sub("\n", text).expandtabs(_TAB).split("\n")
-    visible = _BLANK_LINES.sub("\n\n", "\n".join(_visible(line).rstrip() for line in lines)).strip("\n")
+    visible = _BLANK_LINES.sub("\n\n", "\n".join(visible_text(line).rstrip() for line in lines)).strip("\n")
     if "\n" not in visible:
         return (sentence_line(text),)
     # Citations are searched for in one line, so that no spaces hide them.
@@ -128,7 +128,7 @@ def short_line(text: str, longest: int) -> str:
 
 def name_line(text: str, longest: int = LONGEST_NAME) -> str:
     """Like `plain_line`, for a title, a person or a file: the middle of a long name is left out."""
-    line = _visible(one_line(text))
+    line = visible_text(one_line(text))
     if len(line) > longest:
         tail = longest // 3
         line = f"{line[: longest - tail - 1]}…{line[-tail:]}"
@@ -209,7 +209,7 @@ def page_words(pages: tuple[int, int]) -> str:
     return f"p. {first}" if first == last else f"pp. {first}–{last}"
 
 
-def _visible(text: str) -> str:
+def visible_text(text: str) -> str:
     """Text with a mark in place of each control character and each invisible one."""
     return "".join(map(_shown, _JOINERS.sub("", text)))
 

@@ -10,7 +10,7 @@ from folio.answer import prompts
 from folio.answer.markers import NAMED
 from folio.papers.model import Paper
 from folio.protocols import Claim
-from folio.shown_text import name_line
+from folio.shown_text import name_line, visible_text
 from folio.text import one_line
 
 # A paper's own references, "[12]" or "[3, 4]", which a model would take for evidence numbers; not an index, "x[1]".
@@ -48,8 +48,29 @@ def numbered_block(paper: Paper, pages: str, sentences: Iterable[tuple[int, str]
 
 def excerpt_block(paper: Paper, pages: str, text: str) -> str:
     """A piece of evidence for a prompt that asks for a quote; it keeps the paper's own references."""
-    name, place = _in_quotes(_name(paper)), _in_quotes(defused(pages))
+    return fenced(paper.title or paper.file, pages, text)
+
+
+def fenced(paper: str, pages: str, text: str) -> str:
+    """As `excerpt_block`, from the name of the paper."""
+    name, place = _in_quotes(defused(paper)), _in_quotes(defused(pages))
     return prompts.EXCERPT.format(paper=name, pages=place, text=defused(text))
+
+
+def statement_block(number: int, outcome: str, text: str) -> str:
+    """A checked statement of an answer, for the model of another program."""
+    return prompts.CHECKED.format(number=number, outcome=outcome, text=defused(text))
+
+
+def harmless(text: str) -> str:
+    """Text of a paper for the model of another program, which may not fence it: no control or invisible characters,
+    nothing like a tag or a token of a chat template."""
+    return defused(visible_text(text))
+
+
+def harmless_line(text: str) -> str:
+    """As `harmless`, for a title, a name or a file."""
+    return defused(name_line(text))
 
 
 def passage_block(number: int, paper: Paper, pages: str, text: str) -> str:

@@ -29,6 +29,9 @@ NUMBERED_EVIDENCE = '<evidence paper="{paper}" pages="{pages}">\n{text}\n</evide
 # Evidence without numbers, for an answer with a quote
 EXCERPT = '<evidence paper="{paper}" pages="{pages}">\n{text}\n</evidence>'
 
+# A statement of a checked answer, for the model of another program
+CHECKED = '<statement number="{number}" outcome="{outcome}">\n{text}\n</statement>'
+
 # What follows the evidence
 
 # Whether to answer at all: a small model that is asked for an answer always gives one.

@@ -19,7 +19,7 @@ from folio.cli import show
 from folio.cli.command import write_json
 from folio.console import complain, errors, output, say
 from folio.errors import FolioError, ModelError, StoreDamaged, UsageError, command
-from folio.schema.answers import event_json, logged_trace
+from folio.schema.answers import event_json, event_line, logged_trace
 from folio.shown_text import counted, name_line, plain_line
 from folio.store.query_log import Feedback, QueryLog
 
@@ -177,7 +177,7 @@ class ChatSession:
 
     def _show_event(self, event: DeepEvent) -> None:
         if not self._as_json:
-            errors().print(show.event_line(event_json(event)), style="dim")
+            errors().print(event_line(event_json(event)), style="dim")
 
     def _show_sources(self, reply: Reply, in_chat: bool, *, is_deep: bool) -> None:
         answer = reply.answer

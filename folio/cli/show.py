@@ -16,14 +16,14 @@ from rich.text import Text
 from folio.answer_types import CLOSEST, EXCERPTS, REFUSAL, SUMMARY, Answer, Citation, Evidence, Quote, Section, Sentence
 from folio.bibliography.export import cited_pages, reference, stands_in
 from folio.console import errors
-from folio.deep.types import MOST_RELEVANCE, Again, Age, EvidenceProfile
+from folio.deep.types import Age, EvidenceProfile
 from folio.ingest.discovery import Outcome
 from folio.papers.edits import value_text
 from folio.papers.lists import By, unsure_fields
 from folio.papers.metadata import FIELDS, ORIGIN_WORDS, Field
 from folio.papers.model import Hit, Paper, PaperHit, SourceFile
 from folio.papers.people import short_list
-from folio.schema.answers import Timings, TraceJson, from_log
+from folio.schema.answers import Timings, TraceJson, event_line, from_log
 from folio.schema.papers import Count, FromOne, Sha256, Strict, With
 from folio.shown_text import (
     ABOUT_EVIDENCE,
@@ -56,7 +56,7 @@ from folio.store.query_log import LogCounts, LogEntry
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from folio.schema.answers import EventJson, StatsJson
+    from folio.schema.answers import StatsJson
 
 
 # Headings that Folio prints itself, in lower case
@@ -332,31 +332,6 @@ def _heading(file: str, pages: str, title: str, section: str) -> Text:
 
 
 # Deep search
-
-_LONGEST = 120  # characters of a query, a title or a summary
-_HOW: dict[Again, str] = {
-    "reformulate": "in other words",
-    "expand": "in the papers that the best ones cite",
-    "offset": "in the next papers",
-}
-
-
-def event_line(event: EventJson) -> str:
-    """A step of a deep search as one line, with the text of papers made harmless."""
-    if event.event == "papers":
-        files = ", ".join(name_line(paper.file) for paper in event.papers) or "none"
-        line = f"Papers for “{short_line(event.query, _LONGEST)}”: {files}"
-    elif event.event == "evidence":
-        score = "not scored" if event.relevance is None else f"{event.relevance}/{MOST_RELEVANCE}"
-        summary = f": {short_line(event.summary, _LONGEST)}" if event.summary else ""
-        line = f"Evidence {score}: {name_line(event.file)}, {page_words(event.pages)}{summary}"
-    elif event.event == "search_again":
-        queries = ", ".join(f"“{short_line(query, _LONGEST)}”" for query in event.queries)
-        line = f"Searching again, {_HOW[event.how]} ({event.why}): {queries}"
-    else:
-        line = f"Search ended: {event.why}."
-    return plain_line(line)
-
 
 IsAbove = Callable[[Quote], bool]  # whether the answer above already shows a quote
 

@@ -11,6 +11,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from folio.errors import NotKnown
 from folio.papers.identifiers import without_version
 from folio.papers.metadata import NO_METADATA, Metadata
 from folio.papers.sections import NO_HEADINGS, NO_SECTIONS, HeadingLines, PaperSection, SectionMap
@@ -147,6 +148,12 @@ class Paper(Described):
         Labels never end like a file name, so a file cannot have the name of another paper's label.
         """
         return self.key if self.arxiv and not self.by_file else self.file
+
+
+def require_page(paper: Paper, page: int) -> None:
+    """Raise NotKnown if the paper has no such page."""
+    if not 1 <= page <= paper.page_count:
+        raise NotKnown(f"The paper has no page {page}.", f"Its last page is {paper.page_count}.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,6 +34,8 @@ from folio.answer_types import (
 )
 from folio.bibliography.markdown import LINE_BREAK, escaped, line_escaped
 from folio.deep.types import (
+    MOST_RELEVANCE,
+    Again,
     Agreement,
     DeepEvent,
     DeepTrace,
@@ -64,7 +66,7 @@ from folio.schema.papers import (
     With,
     at,
 )
-from folio.shown_text import statement_lines
+from folio.shown_text import name_line, page_words, plain_line, short_line, statement_lines
 from folio.zotero.link import open_page
 
 Models = Annotated[dict[str, str], Field(description="The models that embedded, reranked and answered.")]
@@ -395,7 +397,9 @@ def line(value: BaseModel) -> str:
     return "".join(char if char.isprintable() else json.dumps(char)[1:-1] for char in text)
 
 
-class _Schema(GenerateJsonSchema):
+class UntitledSchema(GenerateJsonSchema):
+    """A JSON schema without titles."""
+
     def field_title_should_be_set(self, schema: Any) -> bool:
         return False  # a title would only repeat the field's name
 
@@ -404,7 +408,7 @@ def json_schema() -> dict[str, Any]:
     """The JSON schema of a line that `query.py --json` prints."""
     printed = DeepAnswerJson | AnswerJson | PassagesJson | ErrorJson | StatsJson | PaperCountsJson
     lines: TypeAdapter[Any] = TypeAdapter(printed)
-    made: JsonSchemaValue = lines.json_schema(mode="serialization", schema_generator=_Schema)
+    made: JsonSchemaValue = lines.json_schema(mode="serialization", schema_generator=UntitledSchema)
     return {
         "$schema": GenerateJsonSchema.schema_dialect,
         "title": "Folio's answers",
@@ -598,3 +602,28 @@ def from_log(written: dict[str, Any] | None) -> TraceJson | None:
 def event_json(event: DeepEvent) -> EventJson:
     """One event of a deep search."""
     return _EVENTS[type(event)].model_validate(event)
+
+
+_LONGEST = 120  # characters of a query or a summary
+_HOW: dict[Again, str] = {
+    "reformulate": "in other words",
+    "expand": "in the papers that the best ones cite",
+    "offset": "in the next papers",
+}
+
+
+def event_line(event: EventJson) -> str:
+    """A step of a deep search as one line, with the text of papers made harmless."""
+    if event.event == "papers":
+        files = ", ".join(name_line(paper.file) for paper in event.papers) or "none"
+        line = f"Papers for “{short_line(event.query, _LONGEST)}”: {files}"
+    elif event.event == "evidence":
+        score = "not scored" if event.relevance is None else f"{event.relevance}/{MOST_RELEVANCE}"
+        summary = f": {short_line(event.summary, _LONGEST)}" if event.summary else ""
+        line = f"Evidence {score}: {name_line(event.file)}, {page_words(event.pages)}{summary}"
+    elif event.event == "search_again":
+        queries = ", ".join(f"“{short_line(query, _LONGEST)}”" for query in event.queries)
+        line = f"Searching again, {_HOW[event.how]} ({event.why}): {queries}"
+    else:
+        line = f"Search ended: {event.why}."
+    return plain_line(line)

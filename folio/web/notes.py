@@ -8,13 +8,14 @@ from contextlib import closing
 from folio.app import App
 from folio.bibliography.notes import cited_bibtex
 from folio.errors import StoreMissing
+from folio.papers.model import require_page
 from folio.schema import notes as schema
 from folio.store import notes
 from folio.store.library import Library
 from folio.store.note_places import NoteFilter, PlacedNote, listed, place_without_words, placed, quote_at, quote_of
 from folio.store.notes import NoteQuote
 from folio.store.works import publishers_bibtex
-from folio.web.papers import require_page, require_papers
+from folio.web.papers import require_papers
 from folio.web.undo import PutBack
 
 

@@ -484,12 +484,6 @@ def require_papers(library: Library, ids: Sequence[str]) -> list[Paper]:
     return papers
 
 
-def require_page(paper: Paper, page: int) -> None:
-    """Raise NotKnown if the paper has no such page."""
-    if not 1 <= page <= paper.page_count:
-        raise NotKnown(f"The paper has no page {page}.", f"Its last page is {paper.page_count}.")
-
-
 def unknown_paper() -> NotKnown:
     """The error for an id that no paper has."""
     return NotKnown(

@@ -17,7 +17,7 @@ from folio.console import say
 from folio.errors import ModelError, PaperError, StoreError, StoreMissing
 from folio.papers.edits import edited, key_in, retagged, reverted
 from folio.papers.metadata import NO_METADATA, Metadata, Source
-from folio.papers.model import Paper
+from folio.papers.model import Paper, require_page
 from folio.pdf.render import PagePicture
 from folio.schema import web as schema
 from folio.schema.papers import PaperJson, With, listed_paper_json, paper_json
@@ -33,7 +33,7 @@ from folio.web.events import StoreWatch
 from folio.web.export import markdown, zotero_note
 from folio.web.fetcher import Online, PaperFetcher
 from folio.web.pages import CACHED_TEXTS, Cache, PageOfText, PageReader, PageView, find_words, page_text_json
-from folio.web.papers import PaperFiles, list_papers, removed_papers, require_page, require_papers
+from folio.web.papers import PaperFiles, list_papers, removed_papers, require_papers
 from folio.web.questions import Questions, as_known_now, is_listed, papers_of_replies, unanswered_json
 from folio.web.stream import RequestCancelled, StageProgress
 from folio.web.suggestions import Suggestions
@@ -57,12 +57,12 @@ class Service:
             app.store_folder / "uploads", self.paper_files.add_queued, self.paper_files.take_back, self.listed_paper
         )
         self.fetcher = PaperFetcher(app, self.paper_files, online)
-        self._retrievers = RetrieverPool(app.open_library, app.retriever, app.open_indexes)
+        self.retrievers = RetrieverPool(app.open_library, app.retriever, app.open_indexes)
         self._conversations = app.conversations()
         self._pages = PageReader(timeout_s=limits.timeout_s, memory_mb=limits.memory_mb)
         self._page_texts = Cache[bytes](CACHED_TEXTS, len)
-        self.questions = Questions(app, self._retrievers, self._conversations)
-        self.suggestions = Suggestions(app, self._retrievers, self._conversations)
+        self.questions = Questions(app, self.retrievers, self._conversations)
+        self.suggestions = Suggestions(app, self.retrievers, self._conversations)
         self.paper_pages = PaperPages(app, self._conversations)
         self.undo = Undo()
         self._sync = self._made_sync()
@@ -109,7 +109,7 @@ class Service:
             self._sync.stop()
         self.uploads.stop()
         self._pages.close()
-        self._retrievers.close()
+        self.retrievers.close()
         self._conversations.close()
 
     def watch(self) -> StoreWatch:
@@ -122,7 +122,7 @@ class Service:
         app = self._app.at_a_glance()
         store, made_with, models = None, dict[str, str](), {"embedder": "", "reranker": "", "llm": ""}
         model, model_errors = "", list[str]()
-        with suppress(StoreMissing), self._retrievers.acquire() as reader:
+        with suppress(StoreMissing), self.retrievers.acquire() as reader:
             models["embedder"] = app.embedder_for_questions(reader.library).name
             reranker = app.models.reranker()
             models["reranker"] = reranker.name if reranker else "none"
@@ -158,7 +158,7 @@ class Service:
 
     def papers(self, query: schema.PaperQuery = _ALL) -> schema.PaperList:
         """The chosen papers, ranked if there is a query, and the unreadable files. Raises StoreMismatch, ModelError."""
-        return list_papers(self._app, self._retrievers, query)
+        return list_papers(self._app, self.retrievers, query)
 
     def papers_tag(self) -> str:
         """An ETag of papers(): it changes with every paper or unreadable file that is added, changed or removed."""
