@@ -27,7 +27,7 @@ pytestmark = pytest.mark.fast
 DOCS = sorted((ROOT / "docs").glob("*.md"))
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCS]
 # `folio COMMAND` -> the script with the same options
-SCRIPT_OF = {"ask": "query"} | {name: name for name in ("ingest", "papers", "log", "serve", "evaluate")}
+SCRIPT_OF = {"ask": "query"} | {name: name for name in ("ingest", "papers", "log", "mcp", "serve", "evaluate")}
 MAKE_VARIABLES = {"PYTHON", "PYTHON3", "PAPERS", "ARTICLES", "UPGRADE"}
 
 

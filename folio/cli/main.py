@@ -20,6 +20,7 @@ COMMANDS = {
     "log": "list questions, with their answers and ratings",
     "move": "copy the library into PostgreSQL, or back",
     "serve": "ask in a browser",
+    "mcp": "offer the library to an assistant",
     "evaluate": "measure search and answers on questions with known answers",
     "doctor": "show what is ready and what is not",
 }

@@ -49,6 +49,8 @@ def parser(prog: str) -> argparse.ArgumentParser:
     token.add_argument("--token", help="the token itself; other users can see it in the list of processes")
     online = "let the page search OpenAlex, Semantic Scholar and arXiv, and download papers (default: ONLINE)"
     parser.add_argument("--online", action="store_true", help=online)
+    write = "let assistants at /mcp add notes, and log their questions: docs/mcp.md"
+    parser.add_argument("--mcp-write", action="store_true", help=write)
     parser.add_argument("--open", action="store_true", help="open the page in the browser")
     return parser
 
@@ -90,7 +92,8 @@ def _run(app: App, arguments: argparse.Namespace) -> int:
                 if arguments.open and not token:
                     _open(rules.url)
 
-            server.serve(make_web(app, rules, online), listening, announce)
+            web = make_web(app, rules, online, assistants_write=arguments.mcp_write)
+            server.serve(web, listening, announce)
     except (KeyboardInterrupt, SystemExit):  # Ctrl-C and SIGTERM, the normal ways to stop
         leave(server.FINISH_S)
     return 0

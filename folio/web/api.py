@@ -27,12 +27,15 @@ from starlette.exceptions import HTTPException
 from starlette.middleware.gzip import DEFAULT_EXCLUDED_CONTENT_TYPES as ALREADY_COMPRESSED
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import ClientDisconnect
+from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
 
 from folio import errors
 from folio.app import App
 from folio.bibliography.export import library_bibtex, library_csl_json
 from folio.bibliography.notes import markdown, word_document
+from folio.mcp.http import Endpoint
+from folio.mcp.tools import Backend
 from folio.papers.model import Paper
 from folio.schema import notes as note_schema
 from folio.schema import web as schema
@@ -102,17 +105,24 @@ _NO_TELEMETRY: TelemetryConfig = {
 }
 
 
-def make_web(app: App, rules: AccessRules, online: Online | None = None) -> FastAPI:
-    """The API and the page for one store, behind the request guard. online: services on the internet, if allowed."""
+def make_web(
+    app: App, rules: AccessRules, online: Online | None = None, *, assistants_write: bool = False
+) -> FastAPI:
+    """The API and the page for one store, behind the request guard. online: services on the internet, if allowed.
+
+    assistants_write: whether assistants at /mcp may add notes.
+    """
     service, threads = Service(app, online), RequestThreads()
     answers = Answers(service, threads)
     broadcast = Broadcast(service.watch())
+    assistants = Endpoint(lambda: Backend(app, service.retrievers, writes=assistants_write))
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         service.start()
         yield
         await broadcast.close()
+        await assistants.close()
         await threads.shut_down()
         await answers.close()
         await to_thread.run_sync(service.close)
@@ -145,6 +155,7 @@ def make_web(app: App, rules: AccessRules, online: Online | None = None) -> Fast
     ):
         web.include_router(routes)
     _add_page(web, service.prepare_pages)
+    web.router.routes.append(Route("/mcp", assistants, include_in_schema=False))
     web.add_middleware(TellsOfChanges, broadcast=broadcast)
     max_upload = app.limits(1).max_file_mb * 10**6
     limits = {"/papers": max_upload + _MAX_BODY, "/uploads": max_upload}
