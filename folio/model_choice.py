@@ -163,8 +163,9 @@ class ModelChoice:
         prompt = settings.CONTEXT_TOKENS + settings.ANSWER_TOKENS
         embeds, chats = self.embed_server(settings.EMBEDDER), self.chat_server
         named = settings.EMBEDDER in SERVERS
-        embedder = self.embed_model(embeds.kind)
-        yield ServedModel(embeds, "embedding model", "embedding", embedder, named, 0)
+        if settings.LLM != "openai" or settings.EMBEDDER != BUILTIN:
+            embedder = self.embed_model(embeds.kind)
+            yield ServedModel(embeds, "embedding model", "embedding", embedder, named, 0)
         yield ServedModel(chats, "chat model", "completion", self.chat_model, settings.LLM in SERVERS, prompt)
         if settings.VERIFIER_MODEL and settings.VERIFIER in ("auto", "llm"):
             required = settings.VERIFIER == "llm"
@@ -370,6 +371,10 @@ class ModelChoice:
             self._stand_ins["answers quoted from the papers"] = missing
             return BUILTIN
         return BUILTIN if settings.LLM == "builtin" else self.chat_model
+
+    def answering_name(self) -> str:
+        """As `answer_model`, with the name where a server's only model answers. Raises ModelError."""
+        return self.answer_model() or self.chat_server.only_model("completion")
 
     @property
     def _usual_tokens(self) -> int:

@@ -32,6 +32,7 @@ from folio.text import estimate_tokens, tokenize
 TEMPLATE_TOKENS = 64  # added around the messages by a model's chat template
 QUESTION_TOKENS = 1024  # reserved for the question and the rules
 REMEMBERED_TURNS = 4  # of the conversation, shown to the model that rewrites a follow-up
+LEAST_ROOM = 512  # for a thought, where the context has no room for a long one
 NUMBERED = 1.2  # maximum factor by which sentence numbers lengthen the evidence, in tokens
 # The evidence states the answer from the first probability on, the mean of the model's and the stand-in's. Otherwise
 # quotes are shown from the second one on, that of the stand-in. Chosen on 28 questions of the development set (LOG.md).
@@ -417,12 +418,17 @@ class GenerativeAnswerer:
             self._end.fail(error)
 
     def _fits(self, layout: Layout) -> bool:
-        return _tokens(layout.rules, layout.prompt) + self._answer_tokens + self._model.room <= self._largest
+        return _tokens(layout.rules, layout.prompt) + self._answer_tokens + self._least_room <= self._largest
+
+    @property
+    def _least_room(self) -> int:
+        """Tokens for a thought, at least: that the model thinks may be found out after the evidence was chosen."""
+        return min(self._model.room, LEAST_ROOM)
 
     def _widen(self, prompt_tokens: int) -> None:
         """Choose the context size for a prompt. Raises ContextTooSmall if the model's largest is too small."""
         needed = prompt_tokens + self._answer_tokens
-        if needed + self._model.room > self._largest:
+        if needed + self._least_room > self._largest:
             raise self._too_small(prompt_tokens)
         self._context = self._model.context_for(needed)
 

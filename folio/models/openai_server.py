@@ -170,7 +170,9 @@ class OpenAIServer(ModelServer):
             return "LM Studio"
         if told := self._told("GET", "/version"):
             return f"vLLM {told.get('version', '')}".strip()
-        return "a server of a kind that it does not tell"
+        if self._counted("", "a", "/extras/tokenize/count", "input"):
+            return "llama-cpp-python"
+        return "a server with OpenAI's API"
 
     def models(self) -> dict[str, str]:
         """The digest of what the server says of every model, by name. Raises ModelServerError, UsageError."""
@@ -307,7 +309,8 @@ class OpenAIServer(ModelServer):
 
         What the server refuses is left out, now and later.
         """
-        tokens = self._require_fitting(request)
+        tokens, left = self._require_fitting(request)
+        request = replace(request, longest=min(request.longest, left))  # vLLM refuses to write beyond the context
         ways, first = self.ways.get(request.model, Ways()), None
         while True:
             pieces = self._pieces(request, ways, tokens)
@@ -340,8 +343,11 @@ class OpenAIServer(ModelServer):
             return refused.status_code not in _REFUSES
         return refused.status_code not in _REFUSES - {500} or refuses_thinking(refused)
 
-    def _require_fitting(self, request: ChatRequest) -> int | None:
-        """The tokens of a prompt as the server counts them, if it does. Raises ContextTooSmall."""
+    def _require_fitting(self, request: ChatRequest) -> tuple[int | None, int]:
+        """The tokens of a prompt as the server counts them, if it does, and those left for the reply.
+
+        Raises ContextTooSmall.
+        """
         text = f"{request.rules}\n{request.prompt}"
         estimate = estimate_tokens(text)
         room = request.context - min(request.longest, request.context // 2)
@@ -353,7 +359,7 @@ class OpenAIServer(ModelServer):
                 f" {request.context:,}.",
                 "Lower CONTEXT_TOKENS, or load the model with a longer context and set OPENAI_CONTEXT to it.",
             )
-        return counted
+        return counted, max(1, request.context - needed)
 
     def _pieces(self, request: ChatRequest, ways: Ways, tokens: int | None) -> Iterator[AIMessageChunk]:
         from langchain_core.messages import HumanMessage, SystemMessage
@@ -409,8 +415,10 @@ class OpenAIServer(ModelServer):
                 f"{self.words.name} at {self.url} read only {read:,} of at least {words:,} tokens sent to {model}.",
                 "Set OPENAI_EMBED_CONTEXT to the tokens that the server takes, then read the papers again.",
             )
-        rows = sorted(reply["data"], key=lambda row: int(row.get("index", 0)))
-        return [row["embedding"] for row in rows]
+        rows = [row["embedding"] for row in sorted(reply["data"], key=lambda row: int(row.get("index", 0)))]
+        if any(isinstance(row[0], list) for row in rows if isinstance(row, list) and row):
+            raise OPENAI.wrong_model(model, "embedding")  # llama.cpp gives a chat model's vectors of each token
+        return rows
 
     def identity(self, info: ModelInfo) -> dict[str, str]:
         """The beginning of the vector of a fixed text: the API tells nothing by which one model is known from another.

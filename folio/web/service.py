@@ -128,7 +128,7 @@ class Service:
             models["reranker"] = reranker.name if reranker else "none"
             try:
                 models["llm"] = app.models.answerer(reader.retriever).name
-                model = app.models.answer_model()
+                model = app.models.answering_name()
             except ModelError as error:  # the settings name a model that cannot be used
                 model_errors.append(f"{error.happened} {error.remedy}")
             made_with = reader.made_with

@@ -321,6 +321,9 @@ def test_a_wrong_kind_of_model_is_refused(stand_in: OpenAIStandIn) -> None:
     stand_in.habits.tells_context = "studio"
     with pytest.raises(WrongModel, match="is not an embedding model"):
         ServerEmbedder(server_of(stand_in), MODEL, 8)
+    per_token = b'{"object": "list", "data": [{"index": 0, "embedding": [[0.1, 0.2], [0.3, 0.4]]}]}'
+    with endless_server(per_token) as url, pytest.raises(WrongModel):
+        OpenAIServer(f"{url}/v1", 5.0).embed("tiny", ["ice"], 512)
 
 
 def test_a_change_of_a_model_changes_its_digest(stand_in: OpenAIStandIn) -> None:
