@@ -1,4 +1,4 @@
-"""Exports notes as Markdown, as a Word document, and the papers that they cite as BibTeX.
+"""Exports notes as Markdown, as a Word document, for Zotero, and the papers that they cite as BibTeX.
 
 Text of papers and of people is only text: it is escaped in Markdown, and has no control characters in both.
 """
@@ -6,6 +6,7 @@ Text of papers and of people is only text: it is escaped in Markdown, and has no
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from html import escape
 from io import BytesIO
 from itertools import groupby
 from typing import TYPE_CHECKING
@@ -28,6 +29,12 @@ _IN_FOLIO, _IN_ZOTERO = "Open in Folio", "Open in Zotero"
 REMARKS: Mapping[Place, str] = {
     "lost": "These words are no longer in the paper.",
     "removed": "The paper was removed from the library.",
+}
+# The namespaces of Zotero's RDF: https://github.com/zotero/translators, Zotero RDF.js
+_RDF = {
+    "rdf": "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
+    "z": "http://www.zotero.org/namespaces/export#",
+    "bib": "http://purl.org/net/biblio#",
 }
 # Colour -> the name of Word's highlight that is closest to it (docx.enum.text.WD_COLOR_INDEX)
 _HIGHLIGHTS: dict[Colour, str] = {"yellow": "YELLOW", "green": "BRIGHT_GREEN", "blue": "TURQUOISE", "pink": "PINK"}
@@ -114,6 +121,39 @@ def _links(each: PlacedQuote, placed: PlacedNote, page: str) -> Iterator[tuple[s
         yield _IN_FOLIO, folio_link(page, each.quote, placed.note.id)
         if link := zotero_link(each):
             yield _IN_ZOTERO, link
+
+
+def zotero_rdf(notes: Sequence[PlacedNote], page: str) -> str:
+    """The notes in this order for Zotero's File, Import: RDF with a note of its own for each paper, in HTML.
+
+    Zotero's translator "Zotero RDF" reads bib:Memo as a note. page: see markdown.
+    """
+    memos = []
+    for number, (_, group) in enumerate(groupby(notes, _paper_of), 1):
+        of_paper = list(group)
+        parts = [f"<h1>{escape(_heading(of_paper[0]))}</h1>"]
+        parts += [part for note in of_paper for part in _html_note(note, page)]
+        html = escape("".join(parts))
+        memos.append(f'<bib:Memo rdf:about="#note_{number}"><rdf:value>{html}</rdf:value></bib:Memo>')
+    names = "".join(f' xmlns:{name}="{address}"' for name, address in _RDF.items())
+    inside = "\n    ".join(memos)
+    return f'<?xml version="1.0" encoding="utf-8"?>\n<rdf:RDF{names}>\n    {inside}\n</rdf:RDF>\n'
+
+
+def _html_note(placed: PlacedNote, page: str) -> Iterator[str]:
+    yield from _html_lines(placed.note.statement)
+    for each in placed.quotes:
+        if each.quote.quote:
+            yield f"<blockquote><p>“{escape(plain_line(each.quote.quote))}”</p></blockquote>"
+        links = "".join(f' <a href="{escape(address)}">{text}</a>' for text, address in _links(each, placed, page))
+        remark = f" <em>{REMARKS[each.place]}</em>" if each.place in REMARKS else ""
+        yield f"<p>{escape(_where(each, placed))}.{links}{remark}</p>"
+    yield from _html_lines(placed.note.text)
+
+
+def _html_lines(text: str) -> Iterator[str]:
+    for lines in _paragraphs(text):
+        yield f"<p>{'<br/>'.join(map(escape, lines))}</p>"
 
 
 def word_document(notes: Sequence[PlacedNote], page: str) -> bytes:

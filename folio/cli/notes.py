@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _COLOURS = ("yellow", "green", "blue", "pink")
 _ORDERS = ("place", "created", "updated", "paper")  # as store.note_places.Order, which --help need not import
-_FORMATS = ("md", "docx", "bib")
+_FORMATS = ("md", "docx", "bib", "rdf")
 _SHOWN_ID = 8  # characters of an id in the list; any beginning that fits one note names it
 
 
@@ -36,8 +36,8 @@ def parser(prog: str) -> argparse.ArgumentParser:
         ("list", "list notes", _add_list, _list),
         ("add", "add a note on words of a paper", _add_add, _add),
         ("delete", "delete a note", _add_delete, _delete),
-        ("export", "write notes as Markdown, as a Word document, or the papers that they cite as BibTeX", _add_export,
-         _export),
+        ("export", "write notes as Markdown, as a Word document, for Zotero (rdf), or into copies of the PDFs; or the"
+         " papers that they cite as BibTeX", _add_export, _export),
     )  # fmt: skip
     return parser
 
@@ -151,14 +151,20 @@ def _delete(app: App, arguments: argparse.Namespace) -> int:
 def _add_export(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", type=Path, nargs="?", metavar="FILE", help="default: standard output")
     parser.add_argument("--format", choices=_FORMATS, help="default: by the ending of FILE, else md")
+    pdf = "write a copy of each PDF into this folder, with its notes as highlights and comments"
+    parser.add_argument("--pdf", type=Path, metavar="FOLDER", help=pdf)
     _add_filter(parser)
 
 
 def _export(app: App, arguments: argparse.Namespace) -> int:
-    from folio.bibliography.notes import cited_bibtex, markdown, word_document
+    from folio.bibliography.notes import cited_bibtex, markdown, word_document, zotero_rdf
     from folio.store import works
     from folio.system.files import write_output
 
+    if arguments.pdf is not None:
+        if arguments.file or arguments.format:
+            raise UsageError("--pdf writes copies of PDFs, and no other file.", "Run it without FILE and --format.")
+        return _export_pdfs(app, arguments)
     ending = "" if arguments.file is None else arguments.file.suffix.removeprefix(".").lower()
     kind = arguments.format or (ending if ending in _FORMATS else "md")
     if kind == "docx" and arguments.file is None:
@@ -170,10 +176,33 @@ def _export(app: App, arguments: argparse.Namespace) -> int:
             content = cited_bibtex(notes, keys, works.publishers_bibtex(library.database, keys)).encode()
         else:
             page = app.page_url
-            content = word_document(notes, page) if kind == "docx" else markdown(notes, page).encode()
+            as_text = zotero_rdf if kind == "rdf" else markdown
+            content = word_document(notes, page) if kind == "docx" else as_text(notes, page).encode()
     if arguments.file is None:
         sys.stdout.write(content.decode())
         return 0
     write_output(arguments.file, content)
     say(f"{counted(len(notes), 'note')} written to {plain_line(str(arguments.file))}.")
     return 0
+
+
+def _export_pdfs(app: App, arguments: argparse.Namespace) -> int:
+    from functools import partial
+
+    from folio.bibliography.annotated import require_outside, write_copies
+    from folio.pdf.annotations import write_annotated
+
+    failed = 0
+    with closing(app.open_library()) as library:
+        notes = _chosen(library, arguments)
+        read = (app.papers_folder, *app.watched.folders)
+        require_outside(arguments.pdf, read, [file.path for file in library.files()])
+        write = partial(app.in_worker, write_annotated)
+        for copied in write_copies(library, notes, arguments.pdf, app.fetched_pdfs, write):
+            name = plain_line(copied.paper.file)
+            if copied.path is None:
+                failed = 1
+                say(f"{name}: no copy was written, because {plain_line(copied.why)}")
+            else:
+                output().print(f"{plain_line(str(copied.path))}: {counted(copied.notes, 'note')}", markup=False)
+    return failed
