@@ -157,7 +157,7 @@ class Sync:
 
     def _say_problem(self, source: _Source, error: FolioError | OSError) -> None:
         shown = error if isinstance(error, FolioError) else unusable(error)
-        after = "What has changed is read after that." if isinstance(error, StoreBusy) else shown.remedy
+        after = "What has changed is read after that." if isinstance(error, _WAITS_FOR) else shown.remedy
         if (said := f"{shown.happened} {after}") != self._said.get(source):
             self._said[source] = said
             self.app.notice(said)

@@ -178,7 +178,7 @@ def test_a_full_disk_is_waited_for(
     monkeypatch.setattr(Library, "add", full)
     make_pdf(app.papers_folder / "lattices.pdf", "lattices")
     running = run()
-    assert running.says() == "There is no space left on the disk. Free some."
+    assert running.says() == "There is no space left on the disk. What has changed is read after that."
     monkeypatch.setattr(Library, "add", add)
     assert running.next() == [("added", "lattices.pdf")]
     assert running.said.empty()
