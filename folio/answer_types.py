@@ -284,6 +284,8 @@ class Answer:
     model_failed: bool = False  # the model's server failed; the sentences came before that, or are quotes
     remark: str = ""  # Folio's own words in place of an answer, such as to a greeting
     offers_model: bool = False  # the notice says what a chat model would add
+    # What the papers do not answer: the question of a refusal or of closest passages, else parts of it, in its words
+    missing: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         require(not (self.remark and self.sentences), "a remark takes the place of an answer")

@@ -208,6 +208,7 @@ class Chat:
         self._turns = list(turns)
         self._has_offered_model = False  # before the last `reset`
         self._search_notice = ""  # of the search for the current question
+        self._unfound: tuple[str, ...] = ()  # parts of the current question that the search found nothing for
 
     @property
     def models(self) -> dict[str, str]:
@@ -282,6 +283,7 @@ class Chat:
         if told := self._reply_to_remark(kind, last, turn):
             return self._add_turn(turn, told)
         note, is_more, self._search_notice = "", bool(last and kind == "more"), ""
+        self._unfound = ()
         with self._retriever.reading():
             if last and is_more:
                 find = partial(self._others, last)
@@ -430,6 +432,23 @@ class Chat:
             read = len({piece.paper.id for piece in answer.evidence})
             papers, notice = library_questions.narrowed(question, self._shelf(question))
             return f"{notice} {library_questions.listed_notice(listed, read, len(papers))}".strip()
+        as_asked = {text: own for each in (turn.original, question) for text, own in each.own_words.items()}
+        things = {part.text: question.thing_of(part) for part in question.parts}
+        missing = self._unanswered(question, answer, known)
+        shown = (name_line(things.get(part) or f"“{as_asked.get(part, part)}”") for part in missing)
+        return " ".join(f"Nothing was found about {part}." for part in shown)
+
+    def _missing(self, turn: Turn, answer: Answer, known: int) -> tuple[str, ...]:
+        """See Answer.missing. known: see _gaps_notice."""
+        question = turn.question
+        if question.about or question.asks_who_disagrees or question.topic:
+            return ()
+        if not answer.sentences or answer.sentences[0].section == CLOSEST:
+            return (question.text,)
+        return tuple(dict.fromkeys((*self._unanswered(question, answer, known), *self._unfound)))
+
+    def _unanswered(self, question: Question, answer: Answer, known: int) -> tuple[str, ...]:
+        """The parts of a question that an answer leaves out. known: see _gaps_notice."""
         missing = self._answerer.unanswered
         if known and len(answer.sentences) == known:
             missing = question.questions or (question.text,)
@@ -438,10 +457,7 @@ class Chat:
             missing = tuple(without_quote(question, quoted, self._retriever.term_weights))
             if len(missing) == len(question.parts) and not question.things:  # asked as one, and answered as one
                 missing = ()
-        as_asked = {text: own for each in (turn.original, question) for text, own in each.own_words.items()}
-        things = {part.text: question.thing_of(part) for part in question.parts}
-        shown = (name_line(things.get(part) or f"“{as_asked.get(part, part)}”") for part in missing)
-        return " ".join(f"Nothing was found about {part}." for part in shown)
+        return missing
 
     def _unread_notice(self, turn: Turn, answer: Answer) -> str:
         """Which unreadable files may have the missing answer; "" if only selected papers are searched."""
@@ -573,7 +589,7 @@ class Chat:
         turn.clock.inside |= result.timings_ms
         turn.clock.lap("retrieve")
         turn.on_hits(result.hits)
-        self._search_notice = result.notice
+        self._search_notice, self._unfound = result.notice, result.missing
         return result.hits
 
     def _answer(self, turn: Turn, hits: Sequence[Hit]) -> Reply:
@@ -612,7 +628,8 @@ class Chat:
             self._unread_notice(turn, answer),
             self._scope_notice(turn, answer),
         )
-        answer = replace(answer, notice=" ".join(filter(None, notices)), offers_model=offers_model)
+        missing = self._missing(turn, answer, len(known))
+        answer = replace(answer, notice=" ".join(filter(None, notices)), offers_model=offers_model, missing=missing)
         confidence = parts.returned if answer.evidence else None
         return Reply(answer, tuple(hits), confidence=confidence, question=question, papers=turn.papers, raw=raw)
 

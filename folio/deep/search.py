@@ -154,7 +154,7 @@ class DeepSearch:
         evidence = {hit.chunk.id: replace(chosen.get(hit.chunk.id, hit), found_for=hit.found_for) for hit in first}
         evidence |= {id: hit for id, hit in chosen.items() if id not in evidence}
         hits = tuple(evidence.values())[: self._limits.evidence]
-        return SearchResult(hits, clock.laps, {}, self._retriever.notice)
+        return SearchResult(hits, clock.laps, {}, self._retriever.notice, steps.missing_parts(state))
 
     def _first_hits(self, question: Question, tools: Tools) -> list[Hit]:
         """The scored hits of the plain search; they come first, so that the evidence is never worse.

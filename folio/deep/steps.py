@@ -264,6 +264,13 @@ def _end(tools: Tools, why: str) -> Update:
     return {"decision": "answer", "why": why}
 
 
+def missing_parts(state: DeepState) -> tuple[str, ...]:
+    """The parts of the question for which nothing relevant was found; the question if nothing was at all."""
+    if len(state.parts) > 1:
+        return tuple(state.parts[place] for place in state.uncovered)
+    return () if state.relevant else (state.question,)
+
+
 def _missing(state: DeepState, tools: Tools) -> str:
     """What the evidence lacks, in words; "" for nothing."""
     if len(state.parts) > 1 and state.uncovered:

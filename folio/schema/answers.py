@@ -262,6 +262,9 @@ class AnswerJson(Strict):
     """These sentences, in the model's order; empty in answers of older versions."""
     notice: str
     """A remark, such as that the answer was cut short; otherwise empty."""
+    missing: list[str] = Field(default_factory=list)
+    """What the papers do not answer: the question, after a refusal or closest passages, else parts of it; in answers of
+    older versions empty."""
     warnings: list[str] = Field(default_factory=list)
     """A sentence on each cited paper that was retracted, withdrawn or the like. Show them above the answer."""
     model_failed: bool = False

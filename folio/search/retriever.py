@@ -92,6 +92,7 @@ class SearchResult:
     timings_ms: dict[str, float]
     ranked: dict[str, tuple[int, ...]]  # stage -> chunk ids in its order: dense, bm25, fused, reranked, mmr
     notice: str = ""  # why only words were searched; "" if vectors were too, or the settings ask for words alone
+    missing: tuple[str, ...] = ()  # parts of the question for which a search in rounds found nothing relevant
 
 
 @dataclass(frozen=True, slots=True)

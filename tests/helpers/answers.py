@@ -105,7 +105,8 @@ OUTCOMES = replace(
     dropped=2,
     left_out=(RejectedSentence(FALSE, "it says 23"), RejectedSentence("Then:\n1. Rest.", "no evidence says this")),
 )
-REFUSED = Answer("Who painted it?", "Who painted the Aletsch glacier?", (), (ICE_EVIDENCE,))
+_PAINTED = "Who painted the Aletsch glacier?"
+REFUSED = Answer("Who painted it?", _PAINTED, (), (ICE_EVIDENCE,), missing=(_PAINTED,))
 HITS = (*ICE_EVIDENCE.hits, *MELT_EVIDENCE.hits)
 MODELS = {"embedder": "hashing", "reranker": "built in", "llm": "by hand"}
 TIMINGS = {"retrieve": 12.5, "answer": 30.0}

@@ -56,6 +56,7 @@ FIELDS: dict[str, Shown] = {
     "dropped_sentences": Shown("2", dict.fromkeys(("markdown", "zotero", "page"), _SEEN)),
     "left_out": Shown("It is 99 kilometres long.", {"zotero": _NOTES}),
     "notice": Shown("It was cut: see folio doctor."),
+    "missing": Shown(REFUSED.missing[0], dict.fromkeys(("markdown", "zotero", "page"), "the refusal says so")),
     "warnings": Shown(WARNING),
     "model_failed": Shown("failed", dict.fromkeys(("markdown", "zotero", "page"), "the notice says so")),
     "citations": Shown("alps/ice.pdf p.1"),

@@ -72,6 +72,7 @@ declare namespace Api {
     dropped_sentences: number;
     left_out: (LeftOutJson)[];
     notice: string;
+    missing: (string)[];
     warnings: (string)[];
     model_failed: boolean;
     citations: (CitationJson)[];
