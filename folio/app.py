@@ -57,7 +57,9 @@ if TYPE_CHECKING:
     from folio.ingest.scanned_pages import ScannedPages
     from folio.ingest.watch import Changes
     from folio.models.model_server import ModelServer
+    from folio.papers.work import Work
     from folio.search.langchain import FolioRetriever
+    from folio.search.works import RankedWork
     from folio.shared.move import Moved
     from folio.store.conversations import Conversations
     from folio.store.notes import Area
@@ -154,7 +156,7 @@ class App:
 
     @property
     def internet(self) -> InternetAccess:
-        """How to call services on the internet: only `folio fetch` does, and `folio serve` where it may."""
+        """How to call services on the internet: `folio fetch` does, and `folio ask` and `folio serve` with --online."""
         settings = self.settings
         return InternetAccess(
             settings.CONTACT_EMAIL,
@@ -727,6 +729,36 @@ class App:
             rerank=rerank,
             turns=turns,
         )
+
+    # Papers that are not here
+
+    def searches_for(self, question: str, missing: Sequence[str]) -> tuple[str, ...]:
+        """Searches for papers that may answer a question, in its own terms. Nothing is sent.
+
+        missing: see Answer.missing; () for the whole question.
+        """
+        from folio.question.searches import propose
+
+        return propose(question, missing, self._weights(" ".join((question, *missing))))
+
+    def rank_works(self, question: str, works: Sequence[Work]) -> list[RankedWork]:
+        """Works that services found for a question, best first, by title and abstract. Raises ModelError."""
+        from folio.question.question import Question
+        from folio.search.works import rank_works
+
+        weights = self._weights(question)
+        return rank_works(Question(question), works, self.models.reranker(), self.models.meaning, weights)
+
+    def _weights(self, question: str) -> dict[str, float]:
+        """The weight of each token of a question in the library; {} before the first ingest."""
+        from folio.question.question import Question
+
+        try:
+            library = self.open_library()
+        except StoreMissing:
+            return {}
+        with closing(library):
+            return self.retriever(library).term_weights(Question(question)) if library.chunk_count() else {}
 
     def claim_checker(
         self,

@@ -15,9 +15,10 @@ from folio.errors import ModelError, UsageError, command
 
 if TYPE_CHECKING:
     from folio.answer.chat import Chat, Reply
+    from folio.answer_types import Answer
     from folio.app import App
     from folio.cli.session import ChatSession
-    from folio.deep.checkpoint import CheckpointFile
+    from folio.deep.checkpoint import CheckpointFile, SearchOptions
     from folio.papers.lists import By
     from folio.question.spelling import Respelling
     from folio.store.library import Library
@@ -35,8 +36,11 @@ COMBINES_WITH = {
     "stats": ("by", "json"),
     "sources": ("question", "batch", "top_k", *FILTERS, "json", "no_log", "verbose"),
     "papers": ("question", "batch", "top_k", *FILTERS, "json", "no_log"),
-    "deep": ("question", "batch", "resume", "verify", "json", *_ANSWERING),
-    "resume": ("deep", "verify", "json", "show_evidence", "show_dropped", "show_raw", "no_log", "model", "verbose"),
+    "deep": ("question", "batch", "resume", "verify", "json", "online", "yes", *_ANSWERING),
+    "online": ("question", "deep", "resume", "yes", "json", *_ANSWERING),
+    "yes": ("question", "deep", "resume", "online", "json", *_ANSWERING),
+    "resume": ("deep", "online", "yes", "verify", "json", "show_evidence", "show_dropped", "show_raw", "no_log",
+               "model", "verbose"),
     "verify": ("question", "deep", "resume", *_ANSWERING),
     "batch": ("deep", "sources", "papers", "json", *_ANSWERING),
 }
@@ -54,7 +58,11 @@ def parser(prog: str) -> argparse.ArgumentParser:
         action="store_true",
         help="search in rounds: papers first, then passages, again if too little is found",
     )
-    parser.add_argument("--resume", action="store_true", help="continue the deep search that was stopped")
+    resume = "continue the deep search that was stopped, with --online the search for papers"
+    parser.add_argument("--resume", action="store_true", help=resume)
+    online = "if papers are missing: show searches for them, send them after a yes, fetch papers, and ask again"
+    parser.add_argument("--online", action="store_true", help=online)
+    parser.add_argument("--yes", action="store_true", help="with --online: send the searches and fetch, unasked")
     parser.add_argument("--style", choices=["plain", "report"], help="sentences, or a report with headings")
     parser.add_argument("--show-evidence", action="store_true", help="also show the text that the answer was made from")
     parser.add_argument(
@@ -111,6 +119,8 @@ def _run(app: App, arguments: argparse.Namespace) -> int:
     questions = _questions(arguments)
     if arguments.model is not None:
         app = app.with_model(arguments.model)
+    if arguments.online:
+        return _ask_online(app, arguments)
     with closing(app.open_library()) as library:
         from folio.cli import session
 
@@ -141,6 +151,10 @@ def _check_options(arguments: argparse.Namespace) -> None:
             if other not in (name, *allowed):
                 raise UsageError(f"{_named(other)} and {_named(name)} cannot be combined.", "Use one of them.")
     asks = arguments.question is not None or arguments.batch is not None or arguments.resume
+    if arguments.yes and not arguments.online:
+        raise UsageError("--yes needs --online.", "Ask like this: " + command('ask --online --yes "What is ...?"'))
+    if arguments.online and arguments.question is None and not arguments.resume:
+        raise UsageError("--online needs a question.", "Give one: " + command('ask --online "What is ...?"'))
     if arguments.by and not arguments.stats:
         raise UsageError("--by needs --stats.", f"Count papers like this: {command('ask --stats --by year')}.")
     if arguments.find_servers and not arguments.doctor:
@@ -185,14 +199,38 @@ def _resume(app: App, library: Library, arguments: argparse.Namespace) -> int:
     from folio.deep.checkpoint import checkpoint_path, damaged, read
 
     checkpoint = read(checkpoint_path(app.store_folder))
-    options = checkpoint.head.options
-    if len(options.filters) > len(FILTERS):
+    if len(checkpoint.head.options.filters) > len(FILTERS):
         raise damaged()
+    _take(arguments, checkpoint.head.options)
+    session, _ = _session(app, library, arguments)
+    return _finish(session, session.resume(checkpoint), arguments)
+
+
+def _take(arguments: argparse.Namespace, options: SearchOptions) -> None:
+    """Give the arguments the options that a search began with."""
     arguments.style, arguments.top_k = options.style, options.evidence
     for name, values in zip_longest(FILTERS, options.filters, fillvalue=()):  # an older Folio has fewer filters
         setattr(arguments, str(name), list(values))
-    session, _ = _session(app, library, arguments)
-    return _finish(session, session.resume(checkpoint), arguments)
+
+
+def _ask_online(app: App, arguments: argparse.Namespace) -> int:
+    """Answer a question, and look for papers that are not here if it has no answer."""
+    from folio.cli import online
+    from folio.services.online_run import read, record_path
+
+    if arguments.resume:
+        begun = read(record_path(app.store_folder))
+        _take(arguments, begun.options)
+        arguments.deep = begun.is_deep
+
+    def ask(question: str) -> tuple[Answer, int]:
+        with closing(app.open_library()) as library:
+            session, _ = _session(app, library, arguments)
+            reply = session.ask(question)
+            return reply.answer, _finish(session, reply, arguments)
+
+    saves = app.logs_questions and not arguments.no_log
+    return online.run(app, arguments, _search_options(arguments), ask, saves=saves)
 
 
 def _ask(app: App, library: Library, questions: Sequence[str] | None, arguments: argparse.Namespace) -> int:
@@ -242,11 +280,17 @@ def _session(app: App, library: Library, arguments: argparse.Namespace) -> tuple
 
 def _checkpoint_file(app: App, arguments: argparse.Namespace, *, writes: bool) -> CheckpointFile:
     """The file that a deep search is saved in until it is done."""
-    from folio.deep.checkpoint import CheckpointFile, SearchOptions, checkpoint_path
+    from folio.deep.checkpoint import CheckpointFile, checkpoint_path
+
+    path = checkpoint_path(app.store_folder)
+    return CheckpointFile(path, _search_options(arguments), writes=writes, notice=say)
+
+
+def _search_options(arguments: argparse.Namespace) -> SearchOptions:
+    from folio.deep.checkpoint import SearchOptions
 
     filters = tuple(tuple(getattr(arguments, name) or ()) for name in FILTERS)
-    options = SearchOptions(arguments.style or "plain", arguments.top_k, filters)
-    return CheckpointFile(checkpoint_path(app.store_folder), options, writes=writes, notice=say)
+    return SearchOptions(arguments.style or "plain", arguments.top_k, filters)
 
 
 def _ask_each(session: ChatSession, chat: Chat, questions: Sequence[str], *, as_json: bool) -> int:

@@ -189,7 +189,7 @@ def _fetch(app: App, lookup: Lookup, arguments: argparse.Namespace) -> int:
         if not _confirm_download(downloads, "paper"):
             return 1
     files = _download(app, lookup, wanted)
-    code = _ingest(app, files) if files else 0
+    code = ingest_fetched(app, files) if files else 0
     if versions:
         code = max(code, _bring_in(app, lookup, versions))
     return max(code, 1 if missing or len(files) < len(wanted) else 0)
@@ -347,7 +347,7 @@ def _download(app: App, lookup: Lookup, wanted: Sequence[Candidate]) -> list[Can
     return complete
 
 
-def _ingest(app: App, files: Sequence[Candidate]) -> int:
+def ingest_fetched(app: App, files: Sequence[Candidate]) -> int:
     """Store what services know about the papers, then read the files."""
     from folio.cli import ingest
     from folio.services.keep import PaperFound, keep_papers

@@ -349,14 +349,17 @@ def mark(log: QueryLog, feedback: Feedback) -> None:
 
 
 def forget(app: App, library: Library) -> None:
-    """Delete the question log, all conversations, a stopped deep search and the chat history. Raises StoreError."""
+    """Delete the question log, all conversations, stopped searches and the chat history. Raises StoreError."""
     from folio.deep.checkpoint import checkpoint_path, remove_all
+    from folio.services import online_run
 
     with closing(app.backend.conversations()) as stored:
         conversations = stored.clear()
     questions = app.query_log(library).clear()
     _history(app).unlink(missing_ok=True)
     stopped = ", a deep search that was stopped" if remove_all(checkpoint_path(app.store_folder)) else ""
+    if online_run.remove(online_run.record_path(app.store_folder)):
+        stopped += ", a search for papers that was stopped"
     counts = f"{counted(questions, 'question')}, {counted(conversations, 'conversation')}"
     output().print(f"Deleted: {counts}{stopped}, and the chat history.")
 

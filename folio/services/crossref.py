@@ -29,6 +29,7 @@ from folio.services.answers import (
     LongText,
     Number,
     Part,
+    SearchQuery,
     WorkPart,
     day_in,
     is_found,
@@ -196,6 +197,19 @@ def by_title(client: HttpClient, title: str, first_author: str) -> list[Work]:
     """Works whose title has these words, best first. Raises SourceError."""
     parameters = {"query.title": title, "rows": "5"} | ({"query.author": first_author} if first_author else {})
     return read_works(client.get("crossref", "/works", parameters).text)
+
+
+def search(client: HttpClient, query: SearchQuery) -> list[Work]:
+    """Works whose title, authors or venue have the words, at most one page of them. Raises SourceError."""
+    days = [
+        *([f"from-pub-date:{query.since}"] if query.since else []),
+        *([f"until-pub-date:{query.until}"] if query.until else []),
+    ]
+    parameters = {"query.bibliographic": query.words, "rows": str(min(query.most, _ROWS))}
+    if days:
+        parameters["filter"] = ",".join(days)
+    works = read_works(client.get("crossref", "/works", parameters).text)
+    return [work for work in works if (work.cited or 0) >= query.min_cited and (work.is_open or not query.is_open)]
 
 
 def bibtex(client: HttpClient, work: Work) -> str:
