@@ -33,7 +33,7 @@ TEMPLATES = (
 
 
 @dataclass(frozen=True)
-class Item:
+class PaperResource:
     uri: str
     paper: str
     title: str
@@ -41,12 +41,12 @@ class Item:
 
 
 @dataclass(frozen=True)
-class Items:
-    items: list[Item]
+class PaperResources:
+    items: list[PaperResource]
     next_cursor: str | None
 
 
-def listed(backend: Backend, cursor: str | None, call: Call) -> Items:
+def listed(backend: Backend, cursor: str | None, call: Call) -> PaperResources:
     """The papers of the library; none before the first ingest. Raises UsageError for a bad cursor."""
     if cursor and not _CURSOR.fullmatch(cursor):
         raise UsageError("The cursor is not one of this list.", "Send `nextCursor` as it came.")
@@ -57,7 +57,7 @@ def listed(backend: Backend, cursor: str | None, call: Call) -> Items:
     except StoreMissing:
         papers = []
     items = [
-        Item(
+        PaperResource(
             f"{URI}/{ref_of(paper)}",
             ref_of(paper),
             harmless_line(paper.title or paper.file),
@@ -66,7 +66,7 @@ def listed(backend: Backend, cursor: str | None, call: Call) -> Items:
         for paper in papers[start : start + PER_PAGE]
     ]
     end = start + PER_PAGE
-    return Items(items, str(end) if len(papers) > end else None)
+    return PaperResources(items, str(end) if len(papers) > end else None)
 
 
 def read(backend: Backend, uri: str, call: Call) -> str:

@@ -33,7 +33,7 @@ def answer(given: schema.CheckedAnswer) -> str:
     return _joined([*parts, given.notice])
 
 
-def _statement(number: int, each: schema.Statement) -> Iterator[str]:
+def _statement(number: int, each: schema.CheckedStatement) -> Iterator[str]:
     is_quote = one_line(" ".join(quote.quote for quote in each.citations)) == one_line(each.text)
     if not is_quote:
         yield statement_block(number, each.outcome, each.text)
@@ -144,7 +144,7 @@ def _warned(blocks: list[str]) -> list[str]:
     return [WARNING, *blocks] if blocks else []
 
 
-def _more(part: schema.Page) -> Iterator[str]:
+def _more(part: schema.PartOfList) -> Iterator[str]:
     if part.next_cursor:
         yield f"There is more: send the same request with the cursor {part.next_cursor}"
 

@@ -260,8 +260,8 @@ def _answer(answer: Answer, models: dict[str, str]) -> schema.CheckedAnswer:
     )
 
 
-def _statement(sentence: Sentence) -> schema.Statement:
-    return schema.Statement(
+def _statement(sentence: Sentence) -> schema.CheckedStatement:
+    return schema.CheckedStatement(
         text=sentence.text,
         outcome=sentence.outcome,
         verified_by=sentence.verified_by,

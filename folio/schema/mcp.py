@@ -167,14 +167,14 @@ class PassageItem(PaperRef):
     """A retraction, correction or the like of the paper, in words; empty if none is known."""
 
 
-class Page(Strict):
+class PartOfList(Strict):
     """A part of a list."""
 
     next_cursor: str | None
     """Gets what follows; null at the end."""
 
 
-class Passages(Page):
+class Passages(PartOfList):
     query: _Line
     passages: list[PassageItem]
     """Best first."""
@@ -200,7 +200,7 @@ class CitedQuote(PaperRef):
     notice: _Line
 
 
-class Statement(Strict):
+class CheckedStatement(Strict):
     text: _Text
     outcome: Outcome
     """"quoted": the paper's own words. "reworded": a model's, which its quotes support."""
@@ -224,7 +224,7 @@ class CheckedAnswer(Strict):
     """Whether the papers have no answer."""
     remark: str
     """Folio's own words in place of an answer."""
-    statements: list[Statement]
+    statements: list[CheckedStatement]
     left_out: list[LeftOut]
     """Statements of a model that the papers do not support: do not repeat them."""
     left_out_count: Count
@@ -268,7 +268,7 @@ class PaperItem(PaperRef):
     best_section: _Line
 
 
-class Papers(Page):
+class Papers(PartOfList):
     papers: list[PaperItem]
     notice: str
 
@@ -283,7 +283,7 @@ class PageOfPaper(Strict):
     """Where this text begins on the page, in characters: above 0 where a page is continued."""
 
 
-class PagesRead(PaperRef, Page):
+class PagesRead(PaperRef, PartOfList):
     page_count: Count
     pages: list[PageOfPaper]
 
@@ -296,7 +296,7 @@ class OutlineSection(Strict):
     pages: PageRange
 
 
-class Outline(PaperRef, Page):
+class Outline(PaperRef, PartOfList):
     citation_key: _Line
     authors: list[_Line]
     more_authors: Count
@@ -343,7 +343,7 @@ class NoteItem(Strict):
     updated: str
 
 
-class Notes(Page):
+class Notes(PartOfList):
     notes: list[NoteItem]
     count: Count
     """Of all notes that fit."""

@@ -13,6 +13,8 @@ from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 from mcp.client.client import Client
 from mcp.shared.exceptions import MCPError
 
+from folio.cli import mcp as cli_mcp
+from folio.cli.main import COMMANDS
 from folio.errors import StoreMissing
 from folio.store import notes
 from folio.store.note_places import listed
@@ -21,6 +23,7 @@ from tests.helpers.factories import GLACIERS, OTTERS, write_pdf
 from tests.helpers.fakes import HashingApp, hashing_app, read_here
 from tests.helpers.libraries import everything
 from tests.helpers.mcp_client import ERAS, Era, given, in_memory, refused, text_of
+from tests.helpers.paths import ROOT
 from tests.helpers.sqlite_faults import sqlite_faults
 from tests.helpers.web_client import NOBODY, small_app
 
@@ -362,3 +365,19 @@ def test_prompts_name_the_tools_that_there_are(app: HashingApp) -> None:
                 await client.get_prompt(name, wrong)
 
     in_memory(app, talk)
+
+
+def test_the_page_of_docs_lists_the_tools_and_shows_what_starts_it(app: HashingApp) -> None:
+    page = (ROOT / "docs" / "mcp.md").read_text(encoding="utf-8")
+
+    async def names(client: Client) -> set[str]:
+        return {tool.name for tool in (await client.list_tools()).tools}
+
+    assert set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)) == in_memory(app, names, writes=True)
+    blocks = [json.loads(block) for block in re.findall(r"^```json\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)]
+    servers = [server for block in blocks for named in block.values() for server in named.values()]
+    started = [server for server in servers if "command" in server]
+    assert len(started) == 3
+    for server in started:
+        assert server["args"][0] in COMMANDS
+        cli_mcp.parser("folio mcp").parse_args(server["args"][1:])
