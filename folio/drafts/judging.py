@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Literal
 
 from folio.answer_types import Evidence
@@ -151,19 +152,51 @@ class Judge:
     def _place(self, claim: str, words: Sequence[Word], sentences: tuple[EvidenceSentence, ...]) -> _Place:
         text = " ".join(sentence.text for sentence in sentences)
         spelled = _spelled_out(claim, text)
-        own = sentences[0].evidence.paper
-        is_own = bool(OWN.search(text)) or not self._speaks_of_others(claim, text, own)
-        context = frozenset(word.stem for word in _about(own) if is_own or not word.is_name)
-        aligned = align(words, [word for each in sentences for word in words_of_claim(each.text)])
+        source = [word for each in sentences for word in words_of_claim(each.text)]
+        aligned = align(words, source)
+        subject = self._subject(claim, text, sentences[0].evidence.paper, words, aligned, source)
         missing = [
             word
             for place, word in enumerate(words)
             if aligned[place] is None
             and word.stem not in spelled
+            and place not in subject
             and not (word.written.isupper() and has_name(word.written, key(text)))
-            and not (place < FIRST_WORDS and has_word(word.stem, context) and not is_subject(word.written))
         ]
+        if len(sentences) > 1 and _is_mixed(aligned, len(words_of_claim(sentences[0].text))):
+            missing = list(words)
         return _Place(sentences, tuple(missing), 1 - len(missing) / len(words))
+
+    def _subject(
+        self,
+        claim: str,
+        text: str,
+        paper: Paper,
+        words: Sequence[Word],
+        aligned: Sequence[int | None],
+        source: Sequence[Word],
+    ) -> set[int]:
+        """The places of the first words of a claim that its source need not repeat: its paper's title has them.
+
+        Unless the source begins with a subject of its own, or names something that the claim does not. A name of the
+        title may also come a little later.
+        """
+        about, titled = _about(paper), _stems(paper.title)
+        known = frozenset(word.stem for word in about)
+        first = min((place for place in aligned if place is not None), default=0)
+        is_own = bool(OWN.search(text))
+        if not is_own and self._speaks_of_others(claim, text, paper):
+            return set()
+        if not is_own and not all(has_word(word.stem, titled) or says_nothing(word.stem) for word in source[:first]):
+            return set()
+        found, at_start = set[int](), True
+        for place, word in enumerate(words[:FIRST_WORDS]):
+            if aligned[place] is None and has_word(word.stem, known) and not is_subject(word.written):
+                if at_start or (word.is_name and word.stem in titled):
+                    found.add(place)
+            elif aligned[place] is None or not has_word(word.stem, known):
+                at_start = False
+        return found
 
     def _speaks_of_others(self, claim: str, text: str, paper: Paper) -> bool:
         """Whether a place names things that neither the claim nor the title of its paper does."""
@@ -242,6 +275,15 @@ def _checked_words(claim: str) -> tuple[Word, ...]:
     """The words of a claim without those of its numbers and their units, which are compared as numbers."""
     units = {word for number in quantities(claim) for word in plain_words(number.with_unit)}
     return tuple(word for word in words_of_claim(claim) if word.written not in units)
+
+
+def _is_mixed(aligned: Sequence[int | None], border: int) -> bool:
+    """Whether a claim takes words of two sentences by turns, and not first of one, then of the other.
+
+    aligned: see `align`. border: the number of words of the first sentence.
+    """
+    in_second = [place >= border for place in aligned if place is not None]
+    return sum(one != other for one, other in pairwise(in_second)) > 1
 
 
 def _about(paper: Paper) -> tuple[Word, ...]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import combinations
 
-from folio.drafts.wording import Word, has_word, words_of_claim
+from folio.drafts.wording import Word, align, has_word, words_of_claim
 from folio.grounding.conflicts import are_apart
 from folio.grounding.grounder import Fault
 from folio.grounding.negation import sides_of
@@ -21,11 +21,6 @@ _COMPARES = re.compile(
     re.I,
 )
 _PASSIVE = re.compile(r"\b(?:is|are|was|were|been|be|being)\s+(?:\w+ly\s+)?\w+(?:ed|en|t)\b[^,;.]{0,40}\bby\b", re.I)
-_TURNS = frozenset("by for in as to from with of on through via".split())
-# Words that stand between things without saying which way
-_NO_PIVOT = frozenset(
-    stem for word in "use base relate compare similar differ equal".split() for stem in tokenize(word)
-)
 # What separates the things that each have their own number
 _SHARES = re.compile(
     r"[,;:]\s|\b(?:and|but|while|whereas|versus|vs|compared (?:to|with)|than|against|or|to)\b", re.I
@@ -81,23 +76,36 @@ def _common(words: frozenset[str], others: frozenset[str]) -> int:
 
 
 def _exchanged(claim: str, source: str) -> str:
-    """A word whose two neighbours in the claim stand on its other sides in the source; "" for none."""
+    """Two words of a claim that stand in each other's place in the source; "" for none.
+
+    Neighbours may change places ("maps are converted", "converts maps"), and a passive turns its sides round.
+    """
     here, there = words_of_claim(claim), words_of_claim(source)
-    places = {word.stem: place for place, word in reversed(list(enumerate(there)))}
-    known = [word for word in here if word.stem in places]
-    if len({word.stem for word in known}) != len(known):
-        return ""
-    for (first, pivot), (_, last) in pairwise(list(pairwise(known))):
-        if pivot.stem in _NO_PIVOT:
+    known = [(word, place) for word, place in zip(here, align(here, there), strict=True) if place is not None]
+    places = [-1, *(place for _, place in known), len(there)]
+    is_passive = bool(_PASSIVE.search(claim)) != bool(_PASSIVE.search(source))
+    for first, last in combinations(range(1, len(places) - 1), 2):
+        if last - first < 2 or places[first] < places[last] or is_passive:
             continue
-        at = places[pivot.stem]
-        is_turned = places[last.stem] < at < places[first.stem]
-        near = at - places[last.stem] <= 3 and places[first.stem] - at <= 3
-        if is_turned and near and not (_turns(claim, pivot) or _turns(source, there[at])):
-            return pivot.written
+        if _fits(places, first, places[last]) and _fits(places, last, places[first]):
+            one, other = known[first - 1][0], known[last - 1][0]
+            if not _is_turned(claim, one, other):
+                return f"{one.written} … {other.written}"
     return ""
 
 
+def _fits(places: Sequence[int], at: int, place: int) -> bool:
+    """Whether a place is between those of the neighbours of a word."""
+    return places[at - 1] < place < places[at + 1]
+
+
+def _is_turned(claim: str, first: Word, last: Word) -> bool:
+    """Whether two words of a claim are the items of a list, whose order says nothing."""
+    between = typed(claim)[first.start + len(first.written) : last.start]
+    return bool(_LIST.fullmatch(between))
+
+
+_LIST = re.compile(r"(?:\s*,\s*[^\s,]+){0,8},?\s*(?:and|or|,)\s*", re.I)
 _BETWEEN = re.compile(
     r"([^\W\d_]+)[-\s]+(?:to|by|from|over|into|before|after|per|versus|vs|causes?|for)[-\s]+(?:the |an? )?([^\W\d_]+)",
     re.I,
@@ -123,12 +131,6 @@ def _overlapping(text: str) -> Iterator[re.Match[str]]:
 
 def _stem(word: str) -> str:
     return (tokenize(word) or [word.casefold()])[0]
-
-
-def _turns(text: str, word: Word) -> bool:
-    """Whether a preposition after a word may turn its sides round: "used by", "found in"."""
-    after = typed(text)[word.start + len(word.written) :].split()[:3]
-    return any(other.strip(".,;:").casefold() in _TURNS for other in after)
 
 
 def is_scattered(claim: str, source: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from folio.drafts.masking import HIDDEN
@@ -19,22 +19,21 @@ def _pattern(words: str) -> re.Pattern[str]:
 
 
 # What makes a source say less than the bare sentence. A claim without any word of the kind says more than its source.
-_HEDGES = _pattern(
+_MODALS = _pattern(
     r"may(?! 20| 19|,? \d), might, could, would, should, ought, possibly, perhaps, probably, likely, unlikely,"
-    r" suggest\w*,"
-    r" appears?, appeared, seem\w*, hypothes\w+, conjectur\w+, expect\w*, believe\w*, assum\w+, potential\w*,"
-    r" presumabl\w+, apparently, arguably, speculat\w+, supposed\w*, plan(?:s|ned|ning)?, intend\w*, future work,"
-    r" in principle, in theory, if, unless, whether, provided that, tends?, tended, preliminary, we hope, uncertain\w*"
+    r" suggest\w*, appears?, appeared, seem\w*, hypothes\w+, conjectur\w+, expect\w*, believe\w*, assum\w+,"
+    r" potential\w*, presumabl\w+, apparently, arguably, speculat\w+, supposed\w*, plan(?:s|ned|ning)?, intend\w*,"
+    r" future work, in principle, in theory, tends?, tended, preliminary, we hope, uncertain\w*"
 )
+_CONDITIONS = _pattern(r"if, unless, whether, provided that, as long as, on condition, assuming, in case")
 _PARTLY = _pattern(
     r"some, few, fewer, most, sometimes, rarely, seldom, occasionally, partly, partially, often, usually, typically,"
-    r" generally, frequently, half, many, majority, minority, in part, mostly, mainly, nearly, almost, approximately,"
-    r" hardly, barely, up to, only"
+    r" generally, frequently, half, many, majority, minority, in part, mostly, mainly, nearly, almost, hardly, barely,"
+    r" to some extent, up to"
 )
 _WHOLLY = _pattern(
-    r"all, every, each, always, entire\w*, complete\w*, whol\w+, full\w*, none, never, no, any, anyone, everyone,"
-    r" nobody,"
-    r" invariably, without exception, exclusively, solely, perfectly, guarantee\w*, must"
+    r"all, every, each, always, entirely, completely, wholly, fully, any, anyone, everyone, invariably,"
+    r" without exception, exclusively, perfectly, guarantee\w*, must, entire, whole"
 )
 _MOST = _pattern(r"most, majority, mostly, mainly, usually, typically, generally, often, frequently, almost, nearly")
 _ONLY = _pattern(r"only, solely, exclusively, just, merely, alone, sole")
@@ -68,6 +67,8 @@ _OTHERS = re.compile(
 OWN = re.compile(r"\b(?:we|our|ours|us|i|my|this (?:paper|work|article|study|report|replication)|here)\b", re.I)
 _AS_AUTHOR = rf"(?:['’]s)?(?:\s+(?:and|&)\s+[A-Z]\w+)?(?:['’]s)?\s*(?:\bet\.? al\b|\w*\s*{HIDDEN})"
 _MARKED_END = re.compile(rf"{HIDDEN}\W*$")
+_CLAUSE_END = re.compile(r"[,;:.()—](?:\s|$)|\b(?:but|whereas|while|although|and|or)\b")
+_REACH = 3  # words that a "not", an "all" or a "some" is said of
 _LEAST_OF_CLAUSE = 2  # words of the claim in a clause that speaks of it
 
 
@@ -80,26 +81,13 @@ class Told(NamedTuple):
 
 def overstated(told: Told) -> Iterator[Fault]:
     """What a claim says beyond its source."""
-    claim, clauses = told.claim, _clauses_of(told)
-    said = " ; ".join(clauses)
-    if (hedge := _HEDGES.search(said)) and not _HEDGES.search(claim):
-        yield Fault("hedge", f"the paper says this with “{hedge.group()}”, not as a fact")
+    claim, said = told.claim, " ; ".join(_clauses_of(told))
+    for hedges in (_MODALS, _CONDITIONS):
+        if (hedge := hedges.search(said)) and not hedges.search(claim):
+            yield Fault("hedge", f"the paper says this with “{hedge.group()}”, not as a fact")
     if (only := _ONLY_IF.search(told.source)) and not (_ONLY.search(claim) or _ONLY_IF.search(claim)):
         yield Fault("condition", f"the paper says this holds “{only.group()}”")
-    if _WHOLLY.search(claim) and (partly := _PARTLY.search(said)) and not _WHOLLY.search(said):
-        yield Fault("quantifier", f"the paper says “{partly.group()}”, not this much")
-    elif (whole := _WHOLLY.search(claim)) and not (_WHOLLY.search(told.source) or _ONLY.search(told.source)):
-        yield Fault("quantifier", f"the paper does not say “{whole.group()}”")
-    elif (
-        (partly := _PARTLY.search(said))
-        and not (_PARTLY.search(claim) or _HEDGES.search(claim))
-        and _is_about(partly, said, claim)
-    ):
-        yield Fault("quantifier", f"the paper says this with “{partly.group()}”")
-    if (most := _MOST.search(claim)) and not (_MOST.search(said) or _WHOLLY.search(said)):
-        yield Fault("quantifier", f"the paper does not say “{most.group()}”")
-    if (only := _ONLY.search(claim)) and not _ONLY.search(told.source):
-        yield Fault("quantifier", f"the paper does not say “{only.group()}”")
+    yield from _quantified(told)
     if (together := _GO_TOGETHER.search(said)) and not _GO_TOGETHER.search(claim):
         yield Fault("causality", f"the paper says “{together.group()}”, not that one brings about the other")
     if (cause := _CAUSES.search(claim)) and _GO_TOGETHER.search(said) and not _CAUSES.search(said):
@@ -109,6 +97,35 @@ def overstated(told: Told) -> Iterator[Fault]:
             yield Fault("scope", f"the paper says this of “{whom.group()}”")
     yield from _secondhand(told)
     yield from _denied(told)
+
+
+def _quantified(told: Told) -> Iterator[Fault]:
+    """What a claim says of more, or of fewer, than its source does."""
+    claim, source = told.claim, told.source
+    for mine, theirs in ((_WHOLLY, (_WHOLLY,)), (_MOST, (_MOST, _WHOLLY)), (_ONLY, (_ONLY,))):
+        given = [words for pattern in theirs for _, words in _governed(pattern, source)]
+        for found, words in _governed(mine, claim):
+            if not any(_share(words, other) for other in given):
+                yield Fault("quantifier", f"the paper does not say “{found.group()}”")
+    hedged = [words for pattern in (_PARTLY, _MODALS) for _, words in _governed(pattern, claim)]
+    wanted = [word.stem for word in words_of_claim(claim)]
+    for found, words in _governed(_PARTLY, source):
+        if _share(words[:2], wanted) and not any(_share(words, other) for other in hedged):
+            yield Fault("quantifier", f"the paper says this with “{found.group()}”")
+
+
+def _governed(pattern: re.Pattern[str], text: str) -> list[tuple[re.Match[str], list[str]]]:
+    """Each match in a text, and the next words of its clause."""
+    return [
+        (found, [word.stem for word in words_of_claim(_CLAUSE_END.split(text[found.end() :])[0])[:_REACH]])
+        for found in pattern.finditer(text)
+    ]
+
+
+def _share(words: Sequence[str], others: Sequence[str]) -> bool:
+    """Whether two lists of stems have a word in common."""
+    there = frozenset(others)
+    return any(has_word(word, there) for word in words)
 
 
 def is_subject(word: str) -> bool:
@@ -128,13 +145,6 @@ def _clauses_of(told: Told) -> list[str]:
     return about or clauses
 
 
-def _is_about(found: re.Match[str], said: str, claim: str) -> bool:
-    """Whether one of the next two words after a match is in the claim."""
-    wanted = frozenset(word.stem for word in words_of_claim(claim))
-    after = words_of_claim(said[found.end() : found.end() + 60])[:2]
-    return any(has_word(word.stem, wanted) for word in after)
-
-
 def _secondhand(told: Told) -> Iterator[Fault]:
     """That the source reports what others found, and the claim gives it as the paper's own."""
     if _OTHERS.search(told.claim) or _names_another(told):
@@ -152,14 +162,16 @@ def _names_another(told: Told) -> bool:
 
 
 def _denied(told: Told) -> Iterator[Fault]:
-    """That only one of the two denies something that both speak of."""
+    """That one of the two denies what the other says."""
     claim, source = normalised(told.claim), normalised(told.source)
-    in_claim, in_source = NEGATION.search(claim), list(NEGATION.finditer(source))
-    if in_claim and not in_source:
-        yield Fault("negation", f"the paper says it without “{in_claim.group()}”")
-    wanted = frozenset(word.stem for word in words_of_claim(told.claim))
-    for found in () if in_claim else in_source:
-        near = words_of_claim(re.split(r"[,;:.()]", source[found.end() :])[0])[:3]
-        if any(has_word(word.stem, wanted) for word in near):
-            yield Fault("negation", f"the paper says it with “{found.group()}”")
-            return
+    for text, other, how in ((claim, source, "without"), (source, claim, "with")):
+        there = [word.stem for word in words_of_claim(other)]
+        denied = [words for _, words in _governed(NEGATION, other)]
+        for found, words in _governed(NEGATION, text):
+            shared = [word for word in words if _share([word], there)]
+            if shared and not any(_share(shared, other_words) for other_words in denied):
+                yield Fault("negation", f"the paper says it {how} “{found.group()}”")
+                return
+            if not shared and how == "without" and not denied:
+                yield Fault("negation", f"the paper says it without “{found.group()}”")
+                return

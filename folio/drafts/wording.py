@@ -146,12 +146,16 @@ def align(words: Sequence[Word], source: Sequence[Word]) -> list[int | None]:
     left = dict(enumerate(source))
     found: list[int | None] = [None] * len(words)
     for fits in (eq, _is_form, means_same):
+        last = -1
         for number, word in enumerate(words):
-            if found[number] is None:
-                place = next((place for place, other in left.items() if fits(word.stem, other.stem)), None)
-                if place is not None:
-                    found[number] = place
-                    del left[place]
+            if found[number] is not None:
+                last = found[number] or 0
+                continue
+            fitting = [place for place, other in left.items() if fits(word.stem, other.stem)]
+            place = min(fitting, key=lambda place: (place < last, place), default=None)
+            if place is not None:
+                found[number] = last = place
+                del left[place]
     return found
 
 
