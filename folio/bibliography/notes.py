@@ -1,4 +1,4 @@
-"""Exports notes as Markdown, as a Word document, for Zotero, and the papers that they cite as BibTeX.
+"""Exports notes as Markdown, for Zotero, and the papers that they cite as BibTeX. word.py writes them for Word.
 
 Text of papers and of people is only text: it is escaped in Markdown, and has no control characters in both.
 """
@@ -7,21 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
-from io import BytesIO
 from itertools import groupby
-from typing import TYPE_CHECKING
 
 from folio.bibliography.export import library_bibtex, page_and_label
 from folio.bibliography.markdown import LINE_BREAK, escaped
 from folio.papers.link import reader_link
 from folio.shown_text import name_line, plain_line
 from folio.store.note_places import Place, PlacedNote, PlacedQuote
-from folio.store.notes import Colour, NoteQuote
+from folio.store.notes import NoteQuote
 from folio.zotero.link import open_page
-
-if TYPE_CHECKING:
-    from docx.document import Document
-    from docx.text.paragraph import Paragraph
 
 TITLE = "Notes"
 _IN_FOLIO, _IN_ZOTERO = "Open in Folio", "Open in Zotero"
@@ -36,8 +30,6 @@ _RDF = {
     "z": "http://www.zotero.org/namespaces/export#",
     "bib": "http://purl.org/net/biblio#",
 }
-# Colour -> the name of Word's highlight that is closest to it (docx.enum.text.WD_COLOR_INDEX)
-_HIGHLIGHTS: dict[Colour, str] = {"yellow": "YELLOW", "green": "BRIGHT_GREEN", "blue": "TURQUOISE", "pink": "PINK"}
 
 
 def folio_link(page: str, quote: NoteQuote, note: str) -> str:
@@ -57,9 +49,9 @@ def zotero_link(placed: PlacedQuote) -> str:
 def markdown(notes: Sequence[PlacedNote], page: str) -> str:
     """The notes in this order, with a heading for each paper. page: the address of Folio's page, for links."""
     parts = [f"# {TITLE}"]
-    for _, group in groupby(notes, _paper_of):
+    for _, group in groupby(notes, paper_of):
         of_paper = list(group)
-        parts.append(f"## {escaped(_heading(of_paper[0]))}")
+        parts.append(f"## {escaped(heading_of(of_paper[0]))}")
         parts.append("\n\n---\n\n".join("\n\n".join(_markdown_note(note, page)) for note in of_paper))
     return "\n\n".join(parts) + "\n"
 
@@ -68,29 +60,29 @@ def _markdown_note(placed: PlacedNote, page: str) -> Iterator[str]:
     if statement := _markdown_lines(placed.note.statement):
         yield statement
     for each in placed.quotes:
-        links = "".join(f" [{text}]({address})" for text, address in _links(each, placed, page))
+        links = "".join(f" [{text}]({address})" for text, address in links_of(each, placed, page))
         remark = f" *{REMARKS[each.place]}*" if each.place in REMARKS else ""
         words = f"> “{escaped(each.quote.quote)}”\n>\n" if each.quote.quote else ""
-        yield f"{words}> {escaped(_where(each, placed))}.{links}{remark}"
+        yield f"{words}> {escaped(place_of(each, placed))}.{links}{remark}"
     if text := _markdown_lines(placed.note.text):
         yield text
 
 
 def _markdown_lines(text: str) -> str:
-    return "\n\n".join(LINE_BREAK.join(map(escaped, lines)) for lines in _paragraphs(text))
+    return "\n\n".join(LINE_BREAK.join(map(escaped, lines)) for lines in paragraphs(text))
 
 
-def _paragraphs(text: str) -> list[list[str]]:
+def paragraphs(text: str) -> list[list[str]]:
     """The lines of each paragraph of a text, on which no character is hidden."""
     lines = [plain_line(line) for line in text.splitlines()]
     return [list(group) for has_words, group in groupby(lines, bool) if has_words]
 
 
-def _paper_of(placed: PlacedNote) -> str:
+def paper_of(placed: PlacedNote) -> str:
     return placed.quotes[0].quote.paper if placed.quotes else ""
 
 
-def _heading(placed: PlacedNote) -> str:
+def heading_of(placed: PlacedNote) -> str:
     """The title of the paper of a note, or its file."""
     return _name(placed.quotes[0].quote) if placed.quotes else "No paper"
 
@@ -99,9 +91,9 @@ def _name(quote: NoteQuote) -> str:
     return name_line(quote.title) if quote.title.strip() else name_line(quote.file)
 
 
-def _where(each: PlacedQuote, placed: PlacedNote) -> str:
+def place_of(each: PlacedQuote, placed: PlacedNote) -> str:
     """The page, after the paper if it is another one than that of the note."""
-    return _page(each.quote) if each.quote.paper == _paper_of(placed) else where_of(each)
+    return _page(each.quote) if each.quote.paper == paper_of(placed) else where_of(each)
 
 
 def where_of(each: PlacedQuote) -> str:
@@ -115,7 +107,7 @@ def _page(quote: NoteQuote) -> str:
     return ("an area of " if quote.area else "") + page_and_label(quote.page, quote.label)
 
 
-def _links(each: PlacedQuote, placed: PlacedNote, page: str) -> Iterator[tuple[str, str]]:
+def links_of(each: PlacedQuote, placed: PlacedNote, page: str) -> Iterator[tuple[str, str]]:
     """The text and the address of each link to a quote that has a place."""
     if each.place in ("here", "moved"):
         yield _IN_FOLIO, folio_link(page, each.quote, placed.note.id)
@@ -129,9 +121,9 @@ def zotero_rdf(notes: Sequence[PlacedNote], page: str) -> str:
     Zotero's translator "Zotero RDF" reads bib:Memo as a note. page: see markdown.
     """
     memos = []
-    for number, (_, group) in enumerate(groupby(notes, _paper_of), 1):
+    for number, (_, group) in enumerate(groupby(notes, paper_of), 1):
         of_paper = list(group)
-        parts = [f"<h1>{escape(_heading(of_paper[0]))}</h1>"]
+        parts = [f"<h1>{escape(heading_of(of_paper[0]))}</h1>"]
         parts += [part for note in of_paper for part in _html_note(note, page)]
         html = escape("".join(parts))
         memos.append(f'<bib:Memo rdf:about="#note_{number}"><rdf:value>{html}</rdf:value></bib:Memo>')
@@ -145,81 +137,15 @@ def _html_note(placed: PlacedNote, page: str) -> Iterator[str]:
     for each in placed.quotes:
         if each.quote.quote:
             yield f"<blockquote><p>“{escape(plain_line(each.quote.quote))}”</p></blockquote>"
-        links = "".join(f' <a href="{escape(address)}">{text}</a>' for text, address in _links(each, placed, page))
+        links = "".join(f' <a href="{escape(address)}">{text}</a>' for text, address in links_of(each, placed, page))
         remark = f" <em>{REMARKS[each.place]}</em>" if each.place in REMARKS else ""
-        yield f"<p>{escape(_where(each, placed))}.{links}{remark}</p>"
+        yield f"<p>{escape(place_of(each, placed))}.{links}{remark}</p>"
     yield from _html_lines(placed.note.text)
 
 
 def _html_lines(text: str) -> Iterator[str]:
-    for lines in _paragraphs(text):
+    for lines in paragraphs(text):
         yield f"<p>{'<br/>'.join(map(escape, lines))}</p>"
-
-
-def word_document(notes: Sequence[PlacedNote], page: str) -> bytes:
-    """The notes in this order as a file of Microsoft Word (.docx), with a heading for each paper.
-
-    page: see markdown.
-    """
-    import docx
-
-    document = docx.Document()
-    about = document.core_properties
-    about.title, about.author, about.comments = TITLE, "", ""
-    document.add_heading(TITLE, 0)
-    for _, group in groupby(notes, _paper_of):
-        for place, note in enumerate(group):
-            if not place:
-                document.add_heading(_heading(note), 1)
-            _add_note(document, note, page)
-    file = BytesIO()
-    document.save(file)
-    return file.getvalue()
-
-
-def _add_note(document: Document, placed: PlacedNote, page: str) -> None:
-    from docx.enum.text import WD_COLOR_INDEX
-
-    _add_lines(document, placed.note.statement)
-    for each in placed.quotes:
-        if each.quote.quote:
-            paragraph = document.add_paragraph()
-            paragraph._p.style = "Quote"  # add_paragraph(style=...) would look for it among all styles
-            quote = paragraph.add_run(f"“{plain_line(each.quote.quote)}”")
-            if name := _HIGHLIGHTS.get(placed.note.colour):
-                quote.font.highlight_color = WD_COLOR_INDEX[name]
-        source = document.add_paragraph(f"{_where(each, placed)}.")
-        for text, address in _links(each, placed, page):
-            source.add_run(" ")
-            _add_link(source, text, address)
-        if remark := REMARKS.get(each.place):
-            source.add_run(f" {remark}").italic = True
-    _add_lines(document, placed.note.text)
-
-
-def _add_lines(document: Document, text: str) -> None:
-    for lines in _paragraphs(text):
-        paragraph = document.add_paragraph(lines[0])
-        for line in lines[1:]:
-            paragraph.add_run().add_break()
-            paragraph.add_run(line)
-
-
-def _add_link(paragraph: Paragraph, text: str, address: str) -> None:
-    """Add a link, for which python-docx has no function of its own."""
-    from docx.opc.constants import RELATIONSHIP_TYPE
-    from docx.oxml import OxmlElement
-    from docx.oxml.ns import qn
-
-    run = paragraph.add_run(text)
-    run.font.underline = True
-    link = OxmlElement("w:hyperlink")
-    relations = paragraph.part.rels  # its own function for a link compares it with all others
-    id = f"link{len(relations)}"
-    relations.add_relationship(RELATIONSHIP_TYPE.HYPERLINK, address, id, is_external=True)
-    link.set(qn("r:id"), id)
-    link.append(run._r)
-    paragraph._p.append(link)
 
 
 def cited_bibtex(notes: Sequence[PlacedNote], keys: Mapping[str, str], published: Mapping[str, str]) -> str:

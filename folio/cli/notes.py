@@ -157,7 +157,8 @@ def _add_export(parser: argparse.ArgumentParser) -> None:
 
 
 def _export(app: App, arguments: argparse.Namespace) -> int:
-    from folio.bibliography.notes import cited_bibtex, markdown, word_document, zotero_rdf
+    from folio.bibliography.notes import cited_bibtex, markdown, zotero_rdf
+    from folio.bibliography.word import word_document
     from folio.store import works
     from folio.system.files import write_output
 

@@ -8,17 +8,17 @@ from __future__ import annotations
 import re
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from folio.answer.evidence import gather
 from folio.answer.validation import CONTRADICTED, LEAST_CONTRADICTED, LEAST_ENTAILED, NOT_ENTAILED
 from folio.answer_types import Citation, Evidence
 from folio.drafts.judging import ORDER, Judge, Judgement, Verdict
 from folio.drafts.masking import HIDDEN, masked
-from folio.errors import UsageError
+from folio.errors import EmbedderAway, UsageError
 from folio.grounding.conflicts import against
-from folio.grounding.grounder import Fault
-from folio.grounding.sentences import citations
+from folio.grounding.grounder import LEAST_NEAR, Fault
+from folio.grounding.sentences import EvidenceSentence, citations
 from folio.papers.model import Chunk, Hit, Paper
 from folio.protocols import Claim, Verifier
 from folio.question.question import Question
@@ -30,6 +30,9 @@ LONGEST_CLAIM = 2_000  # characters
 LONGEST_READ = 600_000  # characters of a cited paper that is read as a whole; of a longer one, what a search finds
 PASSAGES = 12  # found by a search
 EVIDENCE_TOKENS = 12_000  # of these passages, widened to whole sentences
+NEAR_PASSAGES, NEAR_PLACES = 5, 3  # that are looked at for a claim in other words
+SURE = 0.9  # probability from which a verifier alone makes a claim supported
+LEAST_LIKE_TO_SHOW = 0.75  # coverage below which the place nearest in meaning is shown
 _PAPERS_KEPT = 8  # papers whose sentences are kept for the next claim
 _CITES = re.compile(r"\\[A-Za-z]*cite[a-z]*\*?(?:\[[^\]]*\])*\{[^{}]*\}|\[[^\[\]]*@[^\[\]]*\]")
 _SPACE = re.compile(r" (?=[.,;:!?])")
@@ -62,7 +65,8 @@ class CheckedClaim:
 class ClaimChecker:
     """Checks claims against a library.
 
-    verifier: a model that must agree before a claim is supported. It never makes a claim supported by itself.
+    verifier: a model that must agree before a claim is supported. It also reads the nearest places for a claim that
+    no place says in similar words, where nothing else speaks against it; there it must be SURE.
     """
 
     library: Library
@@ -86,8 +90,10 @@ class ClaimChecker:
         judged = [(judge, judge.judge(words)) for judge in self._judges_for(words, papers)]
         judge, best = max(judged, key=lambda each: (ORDER[each[1].verdict], each[1].coverage), default=(None, NOWHERE))
         verified_by = ""
-        if best.verdict == "supported" and judge is not None and self.verifier is not None:
+        if best.verdict == "supported" and judge is not None:
             best, verified_by = self._verified(words, best, judge)
+        elif best.verdict == "not found":
+            judge, best, verified_by = self._by_meaning(words, papers, judge, best)
         cited = tuple(_citations(best))
         others = against(words, cited, judge.printed()) if judge is not None and best.verdict in _SUPPORTS else ()
         return CheckedClaim(words, best.verdict, best.fault, cited, others, tuple(papers), verified_by)
@@ -98,10 +104,13 @@ class ClaimChecker:
         for paper in short:
             yield self._judge_of(paper)
         if len(short) < len(papers) or not papers:
-            among = [paper for paper in papers if paper not in short] or None
-            request = SearchRequest(Question(claim), PASSAGES, among, rerank=False, defined=False, written=False)
-            hits = self.retriever.find(request).hits
-            yield Judge(gather(hits, self.library.text, EVIDENCE_TOKENS).evidence)
+            yield self._found(claim, PASSAGES, [paper for paper in papers if paper not in short])
+
+    def _found(self, claim: str, count: int, papers: Sequence[Paper]) -> Judge:
+        """A judge by the passages of these papers that a search finds for a claim; () for the whole library."""
+        among = list(papers) or None
+        request = SearchRequest(Question(claim), count, among, rerank=False, defined=False, written=False)
+        return Judge(gather(self.retriever.find(request).hits, self.library.text, EVIDENCE_TOKENS).evidence)
 
     def _judge_of(self, paper: Paper) -> Judge:
         """A judge by the whole text of a paper; of the last papers it is kept."""
@@ -115,6 +124,37 @@ class ClaimChecker:
                 self._judges.popitem(last=False)
         self._judges.move_to_end(key)
         return self._judges[key]
+
+    def _by_meaning(
+        self, claim: str, papers: Sequence[Paper], judge: Judge | None, best: Judgement
+    ) -> tuple[Judge | None, Judgement, str]:
+        """The place nearest in meaning to a claim that none says in similar words, and the verifier that agrees.
+
+        Without a verifier, the place is only shown.
+        """
+        near, places = self._nearest(claim, papers)
+        verifier = self.verifier if places and self.verifier and self.verifier.is_judge() else None
+        for sentence in places if verifier else ():
+            found = near.judge_at(claim, sentence)
+            if verifier and found.says_otherwise:
+                asked = Claim(claim, near.around(found.sentences), sentence.evidence.paper.title)
+                if (next(verifier.entails([asked])).entails or 0.0) >= SURE:
+                    return near, replace(found, verdict="supported", fault=None), verifier.name
+        if places and best.coverage < LEAST_LIKE_TO_SHOW:
+            return near, replace(near.judge_at(claim, places[0]), verdict="not found", fault=ELSEWISE), ""
+        return judge, best, ""
+
+    def _nearest(self, claim: str, papers: Sequence[Paper]) -> tuple[Judge, list[EvidenceSentence]]:
+        """The sentences of these papers that are nearest in meaning to a claim, best first, and their judge."""
+        near = self._found(claim, NEAR_PASSAGES, papers)
+        sentences = [sentence for sentence in near.sentences if len(sentence.text.split()) >= LEAST_NEAR]
+        try:
+            vectors = self.retriever.embedder.embed_passages([sentence.text for sentence in sentences])
+            cosines = vectors @ self.retriever.embedder.embed_query(claim)
+        except EmbedderAway:
+            return near, []
+        order = sorted(range(len(sentences)), key=lambda place: -float(cosines[place]))
+        return near, [sentences[place] for place in order[:NEAR_PLACES]]
 
     def _verified(self, claim: str, best: Judgement, judge: Judge) -> tuple[Judgement, str]:
         """The judgement if the verifier agrees, and its name; "not found" or "contradicted" if it does not."""
@@ -138,6 +178,7 @@ def without_citations(claim: str) -> str:
     return _SPACE.sub("", plain_line(re.sub(f"{HIDDEN}+", " ", marked)))
 
 
+ELSEWISE = Fault("wording", "no place says this in similar words; this one is nearest in meaning")
 NOWHERE = Judgement("not found", fault=Fault("not found", "no paper here speaks of this"))
 
 

@@ -26,7 +26,7 @@ from folio.grounding.quantities import quantities
 from folio.grounding.sentences import EvidenceSentence, is_row, neighbours, number_sentences
 from folio.papers.model import Paper
 from folio.papers.sections import overlap
-from folio.text import plain_words
+from folio.text import plain_words, typed
 
 Verdict = Literal["quoted", "supported", "contradicted", "number differs", "not found"]
 MOST_PLACES = 40  # sentences that are looked at closely for a claim
@@ -40,6 +40,8 @@ _LEANS = re.compile(
     r"\W*(?:the|it|its|they|their|this|that|these|those|such|he|his|she|her|both|here|there|thus|hence|also|we|our)\b",
     re.I,
 )
+_PRONOUN = re.compile(r"\b(?:it|its|they|their|this|these)\b", re.I)
+_OTHER_WORDS = frozenset({"wording", "scattered"})
 _BREAK = re.compile(r"\n\s*\n")
 _ET_AL = re.compile(r"\bet\.? al\b\.?", re.I)
 _ACRONYM = re.compile(r"\b[A-Z]{2,}(?=s?\b)")
@@ -54,6 +56,7 @@ class Judgement:
     sentences: tuple[EvidenceSentence, ...] = ()  # the place, of Judge.evidence; () if nothing is near
     fault: Fault | None = None  # why it is not supported
     coverage: float = 0.0  # the share of the claim's words that are there, 0 to 1
+    says_otherwise: bool = False  # nothing speaks against it but that the place uses other words
 
 
 @dataclass(frozen=True)
@@ -100,6 +103,12 @@ class Judge:
         if best is None or (best.verdict == "not found" and best.coverage < LEAST_LIKE):
             return Judgement("not found", fault=Fault("not found", "nothing there is near"))
         return replace(best, sentences=tuple(map(self.as_printed, best.sentences)))
+
+    def judge_at(self, claim: str, sentence: EvidenceSentence) -> Judgement:
+        """What one of the sentences says of a claim, however little they have in common."""
+        words = _checked_words(claim)
+        judged = self._judged(claim, self._place(claim, words, (self.sentences[sentence.number - 1],)))
+        return replace(judged, sentences=(self.as_printed(sentence),))
 
     def as_printed(self, sentence: EvidenceSentence) -> EvidenceSentence:
         """A sentence with the cited works that it names."""
@@ -184,7 +193,8 @@ class Judge:
         about, titled = _about(paper), _stems(paper.title)
         known = frozenset(word.stem for word in about)
         first = min((place for place in aligned if place is not None), default=0)
-        is_own = bool(OWN.search(text))
+        before = typed(text)[: source[first].start] if source else ""
+        is_own = bool(OWN.search(text) or _PRONOUN.search(before))
         if not is_own and self._speaks_of_others(claim, text, paper):
             return set()
         if not is_own and not all(has_word(word.stem, titled) or says_nothing(word.stem) for word in source[:first]):
@@ -228,7 +238,7 @@ class Judge:
             return Judgement("contradicted", place.sentences, found[0], place.coverage)
         if rules & _DIFFERS and rules <= {*_DIFFERS, "scattered"}:
             return Judgement("number differs", place.sentences, found[0], place.coverage)
-        return Judgement("not found", place.sentences, found[0], place.coverage)
+        return Judgement("not found", place.sentences, found[0], place.coverage, rules <= _OTHER_WORDS)
 
     def _faults(self, claim: str, place: _Place) -> Iterator[Fault]:
         """What speaks against a place, the gravest first."""

@@ -35,8 +35,10 @@ def other_roles(claim: str, source: str) -> Iterator[Fault]:
         yield Fault("comparison", "the paper compares them the other way round")
     elif _COMPARES.search(claim) and not _COMPARES.search(source):
         yield Fault("no comparison", "the paper does not compare these")
-    elif turned := _reversed_pair(claim, source) or _exchanged(claim, source):
-        yield Fault("roles", f"the paper has the two sides of “{turned}” the other way round")
+    elif turned := _reversed_pair(claim, source):
+        yield Fault("roles", f"the paper has “{turned}” the other way round")
+    elif exchanged := _exchanged(claim, source):
+        yield Fault("order", f"the paper has “{exchanged}” the other way round")
 
 
 def _is_turned_round(claim: str, source: str) -> bool:

@@ -33,7 +33,8 @@ from starlette.types import Message, Receive, Scope, Send
 from folio import errors
 from folio.app import App
 from folio.bibliography.export import library_bibtex, library_csl_json
-from folio.bibliography.notes import markdown, word_document
+from folio.bibliography.notes import markdown
+from folio.bibliography.word import word_document
 from folio.mcp.http import Endpoint
 from folio.mcp.tools import Backend
 from folio.papers.model import Paper

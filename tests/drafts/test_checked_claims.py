@@ -98,8 +98,12 @@ def test_a_verifier_takes_support_away(checker: ClaimChecker, verdict: Entailmen
     assert "length of 23 kilometres" in verifier.read[0].premise
 
 
-def test_a_verifier_gives_no_support(checker: ClaimChecker) -> None:
+def test_a_verifier_gives_support_to_other_words_alone(checker: ClaimChecker) -> None:
     agreeing = replace(checker, verifier=Saying(Entailment(1.0)))
+    meant = agreeing.check("Sea otters float asleep, belly up, amid seaweed.")
+    assert (meant.verdict, meant.verified_by, meant.citations[0].paper.file) == ("supported", "saying", "otters.pdf")
+    doubting = replace(checker, verifier=Saying(Entailment(0.8)))
+    assert doubting.check("Sea otters float asleep, belly up, amid seaweed.").verdict == "not found"
     assert agreeing.check("The Aletsch glacier has a length of 32 km.").verdict == "number differs"
     assert agreeing.check("The Aletsch glacier is shrinking because of soot.").verdict == "not found"
 
