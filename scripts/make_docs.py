@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from pydantic import SecretStr
 
 from config import Settings
-from folio.cli import ask, evaluate, fetch, ingest, log, mcp, notes, papers, serve
+from folio.cli import ask, check, cite, evaluate, fetch, ingest, log, mcp, notes, papers, serve
 from folio.deep.steps import drawn
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -33,6 +33,8 @@ PARSERS: dict[str, Callable[[], argparse.ArgumentParser]] = {
     "fetch": partial(fetch.parser, "fetch.py"),
     "papers": partial(papers.parser, "folio papers"),
     "notes": partial(notes.parser, "folio notes"),
+    "check": partial(check.parser, "folio check"),
+    "cite": partial(cite.parser, "folio cite"),
     "log": partial(log.parser, "folio log"),
     "serve": partial(serve.parser, "serve.py"),
     "mcp": partial(mcp.parser, "folio mcp"),

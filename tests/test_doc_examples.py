@@ -100,6 +100,9 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CliRunner]:
         asked = {"id": "a", "question": "What does an adult otter eat?", "gold": [place]}
         (folder / "questions.jsonl").write_text(json.dumps(asked), encoding="utf-8")
         (folder / "library.bib").write_text("@misc{a, title = {The Aletsch Glacier}, year = 2021}\n", encoding="utf-8")
+        (folder / "draft.md").write_text("No other mammal has a denser fur [@otters].\n", encoding="utf-8")
+        thesis = r"\begin{document}No other mammal has a denser fur \citep{otters}.\end{document}"
+        (folder / "thesis.tex").write_text(thesis, encoding="utf-8")
         for command in (
             *("ingest", "ask --batch questions.txt", "ask --feedback good"),
             'papers edit raft.pdf "authors=Ongaro, Diego; Ousterhout, John" year=2014',

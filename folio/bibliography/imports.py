@@ -65,13 +65,13 @@ def read_bibliography(path: Path) -> Bibliography:
         raise UsageError(f"The bibliography {path} cannot be read: {error.strerror}.", remedy) from error
     if len(data) > LARGEST_MB * 10**6:
         raise UsageError(f"The bibliography {path} is larger than {LARGEST_MB} MB.", "Export a smaller one.")
-    entries, problems = reader(_decoded(data))
+    entries, problems = reader(decoded(data))
     places = {place: _existing_pdfs(entry, absolute.parent) for place, entry in enumerate(entries) if entry.files}
     pdfs = {place: found for place, found in places.items() if found}
     return Bibliography(absolute, tuple(entries), tuple(problems), pdfs)
 
 
-def _decoded(data: bytes) -> str:
+def decoded(data: bytes) -> str:
     """Text in UTF-8, in UTF-16 or UTF-32 with a byte order mark, or in Windows-1252, as old programs wrote."""
     encoding = next((name for mark, name in _MARKS.items() if data.startswith(mark)), "utf-8-sig")
     try:
@@ -121,7 +121,7 @@ def import_bibliography(library: Library, bibliography: Bibliography) -> Importe
     layers = {paper.id: library.metadata_layers(paper.id) for paper in papers}
     # Match without metadata that an earlier import stored.
     papers = [replace(paper, metadata=merged({**layers[paper.id], "bibliography": NO_METADATA})) for paper in papers]
-    index = _Index(papers, {file.path: file.sha256 for file in library.files()})
+    index = EntryIndex(papers, {file.path: file.sha256 for file in library.files()})
     matches: dict[str, list[tuple[int, Entry]]] = defaultdict(list)
     unmatched: list[Entry] = []
     ambiguous: list[tuple[Entry, str]] = []
@@ -158,7 +158,7 @@ def import_bibliography(library: Library, bibliography: Bibliography) -> Importe
     return Imported(bibliography.path, len(described), changed, withdrawn, tuple(unmatched), tuple(ambiguous))
 
 
-class _Index:
+class EntryIndex:
     """Finds the papers that match an entry."""
 
     def __init__(self, papers: Sequence[Paper], files: dict[str, str]) -> None:

@@ -17,6 +17,8 @@ COMMANDS = {
     "ask": "ask one question, or chat",
     "papers": "list papers, show and correct their metadata",
     "notes": "list, add, delete and export notes on papers",
+    "check": "check the sentences of a draft against the papers that they cite",
+    "cite": "print the citation for a sentence of a draft",
     "log": "list questions, with their answers and ratings",
     "move": "copy the library into PostgreSQL, or back",
     "serve": "ask in a browser",

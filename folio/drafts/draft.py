@@ -22,6 +22,8 @@ _SPACE = re.compile(r"\s+(?=[.,;:!?)])|(?<=\()\s+")
 _EMPTY = re.compile(r"\(\s*\)|\[\s*\]")
 LEAST_WORDS = 3  # of a sentence: less is a heading, or an item's number
 
+NARRATIVE = "The paper "  # stands for the authors that a citation names in a sentence: "Ongaro (2014) shows"
+
 Way = Literal["key", "number", "name", "doi", "arxiv"]
 
 

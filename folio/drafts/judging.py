@@ -19,6 +19,7 @@ from folio.drafts.masking import masked
 from folio.drafts.roles import in_place_of, is_scattered, other_owner, other_roles
 from folio.drafts.strength import OWN, Told, is_subject, overstated
 from folio.drafts.wording import Word, align, has_word, says_nothing, words_of_claim
+from folio.grounding.conflicts import are_apart
 from folio.grounding.grounder import Attribution, Fault, faults, is_verbatim
 from folio.grounding.names import has_name, key
 from folio.grounding.negation import sides_of
@@ -236,8 +237,10 @@ class Judge:
             return Judgement("supported", place.sentences, coverage=place.coverage)
         if rules <= _CONTRADICTS:
             return Judgement("contradicted", place.sentences, found[0], place.coverage)
-        if rules & _DIFFERS and rules <= {*_DIFFERS, "scattered"}:
-            return Judgement("number differs", place.sentences, found[0], place.coverage)
+        differing = next((fault for fault in found if fault.rule in _DIFFERS), None)
+        is_same = rules <= {*_DIFFERS, "scattered"}
+        if differing and (is_same or (rules <= {*_DIFFERS, *_OTHER_WORDS} and _is_one_number_off(claim, place))):
+            return Judgement("number differs", place.sentences, differing, place.coverage)
         return Judgement("not found", place.sentences, found[0], place.coverage, rules <= _OTHER_WORDS)
 
     def _faults(self, claim: str, place: _Place) -> Iterator[Fault]:
@@ -256,7 +259,7 @@ class Judge:
         for word in opposed:
             yield Fault("opposite", f"the paper says the opposite of “{word.written}”")
         if owner := other_owner(claim, text):
-            instead = f", and {owner[1].with_unit} for this" if owner[1] else ""
+            instead = f", and {owner[1].written} for this" if owner[1] else ""
             reason = f"the paper gives {owner[0].written} for something else{instead}"
             yield Fault("owner" if owner[1] else "no number", reason)
         yield from other_roles(claim, text)
@@ -270,8 +273,17 @@ class Judge:
         absent = [n for n in quantities(claim) if not n.is_among(given)]
         for number in absent:
             if rival := in_place_of(number, claim, text):
-                return Fault("number", f"the paper has {rival.with_unit}, not {number.with_unit}")
+                shown = [n.written if rival.unit == number.unit else n.with_unit for n in (rival, number)]
+                return Fault("number", f"the paper has {shown[0]}, not {shown[1]}")
         return Fault("no number", fault.reason.replace("in it", "in the place that is nearest"))
+
+
+def _is_one_number_off(claim: str, place: _Place) -> bool:
+    """Whether a place in other words has all numbers of a claim but one, of which it has another of the same thing."""
+    given, numbers = quantities(place.text), quantities(claim)
+    absent = [number for number in numbers if not number.is_among(given)]
+    is_like = place.coverage >= LEAST_LIKE and len(numbers) > 1 and len(absent) == 1
+    return is_like and any(are_apart(absent[0], other) for other in given)
 
 
 ORDER: dict[Verdict, int] = {"quoted": 4, "supported": 3, "number differs": 2, "contradicted": 2, "not found": 0}

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from folio.bibliography.latex import LONGEST, to_text
-from folio.drafts.draft import Cited, Draft, Marker, Paragraph, without_marks
+from folio.drafts.draft import NARRATIVE, Cited, Draft, Marker, Paragraph, without_marks
 from folio.papers import references
 
 _COMMENT = re.compile(r"(?<!\\)((?:\\\\)*)%[^\n]*")
@@ -22,6 +22,7 @@ _LEFT_OUT = re.compile(
 _CITE = re.compile(
     r"\\(?P<macro>[A-Za-z]*[Cc]ite[A-Za-z]*)\*?\s*(?:\[[^\[\]]{0,300}\]\s*){0,3}\{(?P<keys>[^{}]{1,2000})\}"
 )
+_NAMES_AUTHORS = re.compile(r"citet|textcite|citeauthor", re.I)
 _NOT_CITED = re.compile(r"nocite|citestyle|citation|citealias|defcite", re.I)
 _BIB = re.compile(
     r"\\(?:bibliography|addbibresource|addglobalbib|addsectionbib)\s*(?:\[[^\[\]]*\])?\s*\{([^{}]{1,1000})\}"
@@ -96,7 +97,8 @@ def _marked(text: str, line: int, marker: Marker) -> str:
             return " "
         keys = [key.strip() for key in found["keys"].split(",")]
         at = line + found.string.count("\n", 0, found.start())
-        return marker.mark(at, [Cited("key", key, shown=f"\\{found['macro']}{{{key}}}") for key in keys if key]) or " "
+        mark = marker.mark(at, [Cited("key", key, shown=f"\\{found['macro']}{{{key}}}") for key in keys if key])
+        return f"{NARRATIVE if _NAMES_AUTHORS.match(found['macro']) else ''}{mark} "
 
     return _CITE.sub(cite, text)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from folio.drafts.draft import Cited, Draft, Paragraph, TextMarker, without_marks
+from folio.drafts.draft import NARRATIVE, Cited, Draft, Paragraph, TextMarker, without_marks
 from folio.papers import references
 
 # What is no text, with its lines kept
@@ -17,6 +17,10 @@ _HEADING = re.compile(
     r"^(?:#{1,6}[ \t]+(?P<title>[^\n]*?)[ \t#]*|(?P<under>[^\n#>*\s][^\n]{0,100})\n(?:=+|-{3,})[ \t]*)$", re.M
 )
 _REFERENCES = re.compile(r"\W*\d*\W*(?:references|bibliography|works cited|literature(?: cited)?|sources)\W*", re.I)
+_PLAIN_HEADING = re.compile(
+    r"^(\d*\.?[ \t]*(?:References|Bibliography|Works cited|Literature(?: cited)?|REFERENCES|BIBLIOGRAPHY))[ \t]*$", re.M
+)
+_BIBLIOGRAPHY = re.compile(r"^bibliography:(?P<names>[^\n]*(?:\n[ \t]*-[^\n]*)*)", re.M)
 _PARAGRAPH = re.compile(r"(?:^[^\n]*\S[^\n]*(?:\n|\Z))+", re.M)
 _ITEM = re.compile(r"^[ \t]*(?:[-*+]|\d{1,3}[.)])[ \t]+", re.M)
 _ROW = re.compile(r"^[ \t]*\|.*$|^[ \t]*[-|: ]{3,}$", re.M)
@@ -42,13 +46,27 @@ def read(text: str) -> Draft:
     return Draft(cleaned, tuple(marker.groups), listed)
 
 
+def read_plain(text: str) -> Draft:
+    """A draft from text without markup, in paragraphs; a list of references begins after a line that says so."""
+    return read(_PLAIN_HEADING.sub(r"# \1\n\n", text.replace("`", "'")))
+
+
+def bib_files(text: str) -> list[str]:
+    """The names of the bibliographies that a draft's front matter names, for pandoc."""
+    front = _FRONT.match(text)
+    named = _BIBLIOGRAPHY.search(front.group()) if front else None
+    names = re.findall(r"[^\s,\[\]\"'-][^\s,\[\]\"']*\.(?:bib|json)\b", named["names"]) if named else []
+    return list(dict.fromkeys(names))
+
+
 class _MarkdownMarker(TextMarker):
     def marked(self, text: str, line: int) -> str:
         def keys(found: re.Match[str]) -> str:
             at = line + found.string.count("\n", 0, found.start())
             cited = [Cited("key", key["braced"] or key["bare"], shown=f"@{key['braced'] or key['bare']}")
                      for key in _EACH.finditer(found.group())]  # fmt: skip
-            return self.mark(at, cited) or found.group()
+            mark = self.mark(at, cited)
+            return f"{NARRATIVE if found.re is _IN_TEXT else ''}{mark} " if mark else found.group()
 
         text = _IN_TEXT.sub(keys, _BRACKETED.sub(keys, _LINK.sub(_link, text)))
         return super().marked(text, line)

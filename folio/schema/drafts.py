@@ -6,10 +6,11 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
+from folio.drafts.checking import CheckedDraft
 from folio.drafts.claims import CheckedClaim
 from folio.drafts.judging import Verdict
 from folio.schema.answers import QuoteJson
-from folio.schema.papers import Sha256, Strict, at
+from folio.schema.papers import FromOne, Sha256, Strict, With, at
 
 
 class PaperOfClaim(Strict):
@@ -51,3 +52,53 @@ class CheckedClaimJson(Strict):
 
 def checked_claim_json(checked: CheckedClaim) -> CheckedClaimJson:
     return CheckedClaimJson.model_validate(checked)
+
+
+class NotHereJson(Strict):
+    """A work that a draft cites and that is not in the library."""
+
+    line: FromOne
+    """Of the first sentence that cites it; in a Word document, the number of the paragraph's line in its text."""
+    cited: Annotated[str, BeforeValidator(str)]
+    """As the draft has it."""
+
+
+class CheckedSentenceJson(Strict):
+    """A sentence of a draft that cites a paper of the library."""
+
+    line: FromOne
+    text: str
+    verdict: Verdict
+    trouble: Annotated[bool, at("is_trouble")]
+    """Whether it should be looked at. What is not found may be in a work that it cites and that is not here."""
+    claims: list[CheckedClaimJson]
+    """The sentence; or its parts, where each is supported by the paper that it cites itself."""
+    not_here: list[Annotated[str, BeforeValidator(str)]]
+    """What it also cites and is not in the library, as the draft has it."""
+
+
+class CheckedDraftJson(Strict):
+    """What `folio check --json` prints: a draft, sentence by sentence."""
+
+    file: str
+    sentences: list[CheckedSentenceJson]
+    not_here: list[NotHereJson]
+    problems: list[str]
+    """What could not be read of the draft."""
+
+
+def checked_draft_json(checked: CheckedDraft) -> CheckedDraftJson:
+    not_here = [NotHereJson(line=line, cited=str(cited)) for line, cited in checked.not_here]
+    return CheckedDraftJson.model_validate(With(checked, not_here=not_here))
+
+
+class SentenceCitationJson(Strict):
+    """What `folio cite --json` prints: a checked sentence with the citation key of its place."""
+
+    checked: CheckedClaimJson
+    key: str
+    """The citation key of the paper of the first place; empty without one."""
+
+
+def sentence_citation_json(checked: CheckedClaim, key: str) -> SentenceCitationJson:
+    return SentenceCitationJson(checked=checked_claim_json(checked), key=key)
