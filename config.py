@@ -115,10 +115,10 @@ class Settings(BaseSettings):
     # Models
     EMBEDDER: Literal["auto", "ollama", "openai", "builtin"] = "auto"
     """The embedder. `auto` uses the one that the index was made with (while its server is away, BM25 searches alone);
-    for a new index, Ollama if it is ready, otherwise the built-in model. `openai` is any other local server."""
+    for a new index, Ollama if it is ready, otherwise the built-in model."""
     LLM: Literal["auto", "ollama", "openai", "builtin"] = "auto"
     """The answerer. `auto` uses Ollama if it is ready, otherwise the built-in extractive answerer. `openai` is any
-    server with OpenAI's API: LM Studio, llama.cpp, vLLM, LocalAI, Jan."""
+    server with OpenAI's API, such as LM Studio or llama.cpp."""
     RERANKER: Literal["auto", "crossencoder", "builtin", "none"] = "auto"
     """The reranker. `auto` uses the cross-encoder if its files are on this computer, otherwise the built-in reranker;
     `none` keeps the order of the fused scores."""
@@ -144,19 +144,15 @@ class Settings(BaseSettings):
     ALLOW_REMOTE_OLLAMA if they are other computers. Empty: OLLAMA_HOST, where 127.0.0.1 is each worker's own computer.
     Not read from the checkout's `.env`."""
     OPENAI_BASE_URL: str = "http://127.0.0.1:1234/v1"
-    """With LLM=openai or EMBEDDER=openai, the server: its address up to `/v1`. Default: LM Studio's. Not read from the
-    checkout's `.env`."""
+    """With LLM=openai or EMBEDDER=openai, the server. Default: LM Studio's. Not read from the checkout's `.env`."""
     OPENAI_API_KEY: Annotated[SecretStr, Field(exclude=True)] = SecretStr("")
     """A key, if that server wants one. It is sent to no other."""
     OPENAI_CONTEXT: Annotated[int, Field(ge=0), Limited] = 0
-    """Tokens that the chat model at OPENAI_BASE_URL was loaded with, for prompt and reply. 0: as the server says;
-    4,096 if it does not."""
+    """The context in tokens that the chat model there was loaded with. 0: as the server says; 4,096 if it does not."""
     OPENAI_EMBED_BASE_URL: str = ""
-    """With EMBEDDER=openai, the server that embeds, if it is another: llama.cpp serves one model. Empty:
-    OPENAI_BASE_URL. Not read from the checkout's `.env`."""
+    """With EMBEDDER=openai, the server that embeds, if it is another. Not read from the checkout's `.env`."""
     OPENAI_EMBED_CONTEXT: Annotated[int, Field(ge=0), Limited] = 0
-    """Tokens that the embedding model there reads of a text. 0: as the server says; 512 if it does not. A change needs
-    a new index."""
+    """Tokens that the embedding model reads. 0: as the server says; 512 if it does not. A change needs a new index."""
     EMBED_MODEL: str = "nomic-embed-text"
     """The embedding model on the server. If EMBEDDER=openai and this is not set, the server's only embedding model."""
     EMBED_QUERY_PREFIX: Annotated[str, Field(max_length=300)] = "auto"

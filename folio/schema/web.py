@@ -658,6 +658,21 @@ class Health(Strict):
     max_file_mb: FromOne
 
 
+class ModelServerJson(Strict):
+    """A model server on the computer of this server."""
+
+    url: str
+    program: str
+    """As far as it can be told."""
+    chat_models: list[str]
+    settings: str
+    """Settings that make Folio use it."""
+
+
+class ModelServerList(Strict):
+    servers: list[ModelServerJson]
+
+
 class SavedEvent(Strict):
     file: str
 

@@ -240,6 +240,11 @@ def _question_routes(service: Service, answers: Answers) -> APIRouter:
         """What is in the index, which models are in use, and what would improve answers."""
         return service.health()
 
+    @routes.get("/model-servers")
+    def find_model_servers() -> schema.ModelServerList:
+        """The model servers that answer at the usual ports of this server's own computer."""
+        return service.model_servers()
+
     @routes.get(ALIVE, status_code=204)
     async def answer_balancer() -> None:
         """Whether the server is alive, for balancers. It needs no token."""

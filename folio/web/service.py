@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext, suppress
-from dataclasses import astuple
+from dataclasses import asdict, astuple
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -155,6 +155,13 @@ class Service:
             network=self.fetcher.note,
             max_file_mb=app.limits(1).max_file_mb,
         )
+
+    def model_servers(self) -> schema.ModelServerList:
+        """The model servers on this computer, whatever the settings name."""
+        from folio.models.discovery import find_servers
+
+        found = [schema.ModelServerJson(**asdict(server)) for server in find_servers()]
+        return schema.ModelServerList(servers=found)
 
     def papers(self, query: schema.PaperQuery = _ALL) -> schema.PaperList:
         """The chosen papers, ranked if there is a query, and the unreadable files. Raises StoreMismatch, ModelError."""

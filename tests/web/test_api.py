@@ -17,6 +17,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from folio.answer_types import REFUSAL
+from folio.models import discovery
 from folio.search.pool import RetrieverPool
 from folio.store.bm25 import TantivyIndex
 from folio.store.conversations import Conversations
@@ -131,6 +132,18 @@ def test_health_responds_while_ollama_is_silent(chosen: Open, ollama_server: Oll
     found = client.get("/health").json()
     assert found["models"]["llm"] == "extractive (built in)"
     assert "start Ollama, then run `ollama pull llama3.1:8b`" in found["better"]
+
+
+def test_model_servers_are_looked_for_when_asked_to(
+    shared: TestClient, ollama_server: OllamaStandIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    port = int(ollama_server.url.rpartition(":")[2])
+    monkeypatch.setattr(discovery, "PORTS", (port,))
+    assert shared.get("/health").status_code == 200
+    assert ollama_server.requests == []
+    (found,) = shared.get("/model-servers").json()["servers"]
+    assert (found["url"], found["chat_models"]) == (ollama_server.url, ["llama3.1:8b"])
+    assert found["settings"] == f"LLM=ollama OLLAMA_HOST=127.0.0.1:{port}"
 
 
 # Search

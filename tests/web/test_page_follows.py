@@ -11,9 +11,11 @@ import pytest
 from playwright.sync_api import Browser, Route, expect
 
 from folio.app import App
+from folio.models import discovery
 from tests.helpers.browser import PHONE, WIDE, Tab
 from tests.helpers.factories import OTTERS, small_papers, write_pdf
 from tests.helpers.live_server import Live, builtin_app, ingest
+from tests.helpers.ollama_server import closed_url
 from tests.helpers.page import act, clipboard, marks, reader_shows, words_on
 from tests.helpers.pdfs import Spot, save
 
@@ -302,7 +304,8 @@ def test_a_problem_is_shown_where_the_button_is(show: Open) -> None:
 # What the page says
 
 
-def test_models_keys_and_commands_are_described(show: Open) -> None:
+def test_models_keys_and_commands_are_described(show: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(discovery, "PORTS", (int(closed_url().rpartition(":")[2]),))
     tab = show()
     views = tab.find(".views a").count()
     expect(tab.find(".keys kbd").nth(1)).to_have_text(f"Alt+1 … {views}")
@@ -312,6 +315,8 @@ def test_models_keys_and_commands_are_described(show: Open) -> None:
     said = tab.find("#models-text")
     expect(said).to_contain_text("Your settings choose built-in models. With EMBEDDER=auto, RERANKER=auto, LLM=auto")
     expect(said).not_to_contain_text("best models")
+    said.get_by_role("button", name="Find model servers").click()
+    expect(said.get_by_role("status")).to_have_text("No model server answers at the usual ports of this computer.")
     tab.page.keyboard.press("Escape")
 
     def with_commands(route: Route) -> None:

@@ -513,6 +513,17 @@ declare namespace Api {
     owned_by: "folio";
   }
 
+  interface ModelServerJson {
+    url: string;
+    program: string;
+    chat_models: (string)[];
+    settings: string;
+  }
+
+  interface ModelServerList {
+    servers: (ModelServerJson)[];
+  }
+
   interface ModelsJson {
     object: "list";
     data: (ModelJson)[];

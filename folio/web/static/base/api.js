@@ -114,6 +114,9 @@ export function parseEvent(block) {
 /** @returns {Promise<Api.Health>} */
 export const getHealth = () => getJson("/health");
 
+/** @returns {Promise<Api.ModelServerList>} */
+export const findModelServers = () => getJson("/model-servers");
+
 /** @param {Api.SearchRequest} query @param {AbortSignal} signal @returns {Promise<Api.SearchReply>} */
 export const search = (query, signal) => getJson("/search", postJson(query, signal));
 

@@ -1,6 +1,7 @@
 // The footer: how many papers there are, and which models are used; a panel says more about both.
 
-import { el, formatCommands, isolate } from "../base/dom.js";
+import { findModelServers, toApiError } from "../base/api.js";
+import { el, formatCommands, isolate, makeButton } from "../base/dom.js";
 import { health } from "../base/state.js";
 import { t } from "../base/strings.js";
 
@@ -56,6 +57,22 @@ function describeChosen({ models, better }) {
   return [el("p", {}, formatCommands(t("models.chosen", { settings })))];
 }
 
+/** The model servers that were found. */
+const found = el("ul", { role: "status" });
+
+async function showServers() {
+  try {
+    const { servers } = await findModelServers();
+    const lines = servers.map(({ chat_models: names, ...server }) =>
+      t("models.found", { ...server, models: names.join(", ") || t("models.found.empty") }),
+    );
+    const shown = lines.length ? lines : [t("models.found.none")];
+    found.replaceChildren(...shown.map((line) => el("li", {}, formatCommands(line))));
+  } catch (thrown) {
+    found.replaceChildren(el("li", {}, toApiError(thrown).message));
+  }
+}
+
 /** @param {Api.Health} now */
 function renderText(now) {
   const facts = listFacts(now).flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, isolate(value))]);
@@ -65,6 +82,8 @@ function renderText(now) {
     ...(steps.length ? [el("h3", {}, t("models.improve")), el("ul", {}, steps)] : []),
     ...describeChosen(now),
     el("p", {}, formatCommands(t("models.doctor"))),
+    makeButton("button", showServers, t("models.find")),
+    found,
   ];
 }
 
