@@ -27,10 +27,16 @@ def answer(given: schema.CheckedAnswer) -> str:
         parts.append(given.remark)
     elif given.refused:
         parts.append(REFUSAL)
-    parts += _warned([block for number, each in enumerate(given.statements, 1) for block in _statement(number, each)])
+    blocks = [block for number, each in enumerate(given.statements, 1) for block in _statement(number, each)]
+    if is_quoting := "“" in given.notice:  # the closest passage of a paper
+        blocks.append(fenced("notice", "of this answer", given.notice))
+    parts += _warned(blocks)
     if given.left_out_count:
         parts.append(f"{counted(given.left_out_count, 'statement')} left out, because the papers do not support them.")
-    return _joined([*parts, given.notice])
+    if given.proposed_searches:
+        searches = "; ".join(given.proposed_searches)
+        parts.append(f"Papers on what is missing may be found with: {searches}. Nothing was sent.")
+    return _joined([*parts, "" if is_quoting else given.notice])
 
 
 def _statement(number: int, each: schema.CheckedStatement) -> Iterator[str]:

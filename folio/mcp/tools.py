@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -19,6 +19,8 @@ from folio.errors import ModelError, StoreError, StoreMissing, UsageError
 from folio.mcp import shown
 from folio.mcp.cursors import next_cursor, start_of
 from folio.papers.model import Hit, Paper, require_page
+from folio.question.question import Question
+from folio.question.searches import propose
 from folio.schema import mcp as schema
 from folio.schema.answers import event_json, event_line, logged_trace
 from folio.schema.papers import Strict, papers_notice
@@ -222,8 +224,12 @@ def ask(backend: Backend, wanted: schema.AskLibrary, call: Call) -> schema.Check
             entry = log_entry(reply, at, chat.models["llm"])
             trace = search.trace if search else None
             not_logged = _log(backend, reader.library, replace(entry, trace=logged_trace(trace)) if trace else entry)
-    answer = reply.answer
-    return _answer(replace(answer, notice=" ".join(filter(None, [answer.notice, not_logged]))), chat.models)
+        answer, searches = reply.answer, tuple[str, ...]()
+        if answer.missing:
+            asked = Question(" ".join((answer.standalone_question, *answer.missing)))
+            searches = propose(answer.standalone_question, answer.missing, reader.retriever.term_weights(asked))
+    notice = " ".join(filter(None, [answer.notice, not_logged]))
+    return _answer(replace(answer, notice=notice), searches, chat.models)
 
 
 def _log(backend: Backend, library: Library, entry: LogEntry) -> str:
@@ -244,7 +250,7 @@ def _report_event(call: Call, event: DeepEvent) -> None:
     call.report(short_line(event_line(event_json(event)), _LONGEST_PROGRESS))
 
 
-def _answer(answer: Answer, models: dict[str, str]) -> schema.CheckedAnswer:
+def _answer(answer: Answer, searches: Sequence[str], models: dict[str, str]) -> schema.CheckedAnswer:
     left_out = answer.left_out[: schema.MOST_LEFT_OUT]
     return schema.CheckedAnswer(
         question=answer.standalone_question,
@@ -253,6 +259,8 @@ def _answer(answer: Answer, models: dict[str, str]) -> schema.CheckedAnswer:
         statements=list(map(_statement, answer.sentences)),
         left_out=[schema.LeftOut(text=each.text, reason=each.reason) for each in left_out],
         left_out_count=answer.dropped,
+        missing=list(answer.missing),
+        proposed_searches=list(searches),
         warnings=list(warnings(citation.paper for citation in answer.citations).values()),
         notice=answer.notice,
         model_failed=answer.model_failed,

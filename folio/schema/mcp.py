@@ -228,6 +228,11 @@ class CheckedAnswer(Strict):
     left_out: list[LeftOut]
     """Statements of a model that the papers do not support: do not repeat them."""
     left_out_count: Count
+    missing: list[_Line]
+    """The parts of the question that the papers do not answer."""
+    proposed_searches: list[_Line]
+    """Searches for papers that are not here, if something is missing. Nothing was sent: the person may run
+    `folio ask --online`, which sends them after a yes."""
     warnings: list[_Line]
     """Cited papers that were retracted or the like."""
     notice: _Text
