@@ -177,7 +177,7 @@ def full_disk(watched: Watched) -> None:
         write_pdf(watched.papers / "b.pdf", (*GLACIERS * 4, *OTTERS))
         until(lambda: "no space left" in watched.said(), "said that the disk is full")
         filler.unlink()
-        until(lambda: "b.pdf" in watched.files(), "the paper after space was freed")
+        until(lambda: "added: b.pdf" in watched.said(), "the paper after space was freed")
         assert watched.stop() == 0
         assert watched.verify()
     finally:

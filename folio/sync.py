@@ -30,6 +30,7 @@ from folio.zotero.sync import ZoteroSelection
 # Seconds between two looks at a folder: while something in it is not still yet; of which the system tells changes, soon
 # after it begins to and later; and of which it tells none, at least, and so many times as long as a look takes
 _SOON_S, _FIRST_S, _RARELY_S, _POLL_S, _POLL_TIMES = 0.5, 2.0, 60.0, 3.0, 20
+_PAUSE_TIMES = 2  # the same, where the system tells of one change after the other
 _TICK_S = 2.0  # between checks whether a folder was replaced and whether the computer has slept
 _SLEPT_S = 5.0  # by which the clock was ahead of the program's own time
 # Seconds until the next try: while another process is writing, after another error, and for files that cannot be read
@@ -238,8 +239,7 @@ class _Folder:
                 self._close_events()
                 self._is_polled = True
             elif self._events.take():
-                # many notifications in a row, as of a copy of many files, cause few looks
-                self.due = min(self.due, max(now, self._looked + _POLL_TIMES * self._took))
+                self.due = min(self.due, max(now, self._looked + _PAUSE_TIMES * self._took))
 
     def woken(self) -> None:
         self._close_events()

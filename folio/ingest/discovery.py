@@ -66,10 +66,10 @@ def _pdfs_in(folder: Path) -> list[Path]:
     def refuse(error: OSError) -> None:
         raise UsageError(f"The folder {error.filename} cannot be searched: {error.strerror}.", "Check its permissions.")
 
-    return sorted(path for _, paths in walk(folder, refuse) for path in paths)
+    return sorted(Path(path) for _, paths in walk(folder, refuse) for path in paths)
 
 
-def walk(folder: Path, on_error: Callable[[OSError], None]) -> Iterator[tuple[str, list[Path]]]:
+def walk(folder: Path, on_error: Callable[[OSError], None]) -> Iterator[tuple[str, list[str]]]:
     """Each folder below `folder` and itself, with the PDFs in it. on_error: called for one that cannot be searched."""
     visited: set[str] = set()
     for parent, folders, names in os.walk(folder, onerror=on_error, followlinks=True):
@@ -80,14 +80,14 @@ def walk(folder: Path, on_error: Callable[[OSError], None]) -> Iterator[tuple[st
             if not name.startswith(".") and os.path.realpath(os.path.join(parent, name)) not in visited
         ]
         # Pipes, devices and broken links stay in: hashing reports them.
-        yield parent, list(filter(_is_wanted, (Path(parent, name) for name in names if not name.startswith("."))))
+        yield parent, list(filter(_is_wanted, (os.path.join(parent, name) for name in names if name[0] != ".")))
 
 
-def _is_wanted(path: Path) -> bool:
+def _is_wanted(path: str) -> bool:
     """Whether a path in a folder is a PDF or a broken link, whose target may have been a folder of PDFs."""
-    if path.name.lower().endswith(".pdf"):
-        return not path.is_dir() and (path.exists() or path.is_symlink())
-    return path.is_symlink() and not path.exists()
+    if path[-4:].lower() == ".pdf":
+        return os.path.lexists(path)
+    return os.path.islink(path) and not os.path.exists(path)
 
 
 def hash_files(files: dict[Path, str], progress: IngestProgress) -> tuple[list[SourceFile], list[Outcome]]:

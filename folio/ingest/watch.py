@@ -224,7 +224,7 @@ def _snapshot(root: Path) -> _Snapshot | None:
             unknown.append(parent)
             continue
         folders[parent] = identity
-        for path in map(str, paths):
+        for path in paths:
             if state := _state(path):
                 files[path] = state
     if _identity(root) != before or str(root) in unknown:
