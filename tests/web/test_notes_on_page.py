@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.sync_api import Locator, expect
 
+from folio.store import notes as stored
+from folio.store.library import Library
+from folio.store.note_places import quote_of
 from tests.helpers.browser import PHONE, WIDE, Tab
 from tests.helpers.factories import small_papers
 from tests.helpers.live_server import Live, builtin_app
@@ -292,3 +296,32 @@ def test_the_page_of_a_paper_has_its_notes(live: Live, three: list[str], opened:
     tab.open(f"#paper/{papers(live)['The Aletsch Glacier']}")
     expect(pane.locator(".note-item")).to_have_count(1)
     expect(pane).to_contain_text("23 kilometres")
+
+
+def test_an_annotation_of_zotero_is_shown_in_its_colour_and_not_edited(
+    tmp_path: Path, live: Live, three: list[str], opened: Open
+) -> None:
+    with closing(Library(tmp_path / "store" / "library.sqlite")) as library:
+        (paper,) = [paper for paper in library.papers() if paper.title == "On Sea Otters"]
+        quote = quote_of(library, paper, "No other mammal has a denser fur")
+        origin = stored.NoteOrigin("library/items/ANNOTAT1", "library/items/ATTACHM1", "#a28ae5", "state")
+        times = "2024-05-06T07:08:09.000000+00:00", "2024-06-07T08:09:10.000000+00:00"
+        annotation = stored.Note("0" * 16, "pink", "Purple there", "", None, None, *times, (quote,), origin)
+        stored.put_annotations(library.database, [annotation], [])
+    tab = opened(live, WIDE, "#notes")
+    note = tab.find(f"[data-id='{annotation.id}']")
+    expect(note).to_contain_text("From Zotero, where it is changed")
+    expect(note.get_by_role("button", name=re.compile("^Edit|^Delete"))).to_have_count(0)
+    expect(note.locator(".note-quote")).to_have_css("border-left-color", "rgb(162, 138, 229)")
+    tab.find(".notes-chosen").get_by_role("checkbox").check()
+    tab.find(".notes-chosen").get_by_role("button", name="Delete").click()
+    expect(notes(tab)).to_have_count(1)  # the person's own are deleted
+    note.locator(".source").click()
+    mark = tab.find(f".page-mark[data-note='{annotation.id}']").first
+    expect(mark).to_have_class(re.compile("shaded"))
+    tab.page.get_by_role("button", name="Note on “Purple there”").click()
+    card = tab.find(".note-card")
+    expect(card).to_contain_text("Purple there")
+    expect(card.get_by_role("textbox")).to_have_count(0)
+    tab.page.keyboard.press("Escape")
+    expect(card).to_be_hidden()
