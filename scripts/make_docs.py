@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from pydantic import SecretStr
 
 from config import Settings
-from folio.cli import ask, check, cite, evaluate, fetch, ingest, log, mcp, notes, papers, serve
+from folio.cli import ask, check, cite, evaluate, export, fetch, ingest, log, mcp, notes, papers, serve
 from folio.deep.steps import drawn
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -35,6 +35,7 @@ PARSERS: dict[str, Callable[[], argparse.ArgumentParser]] = {
     "notes": partial(notes.parser, "folio notes"),
     "check": partial(check.parser, "folio check"),
     "cite": partial(cite.parser, "folio cite"),
+    "export": partial(export.parser, "folio export"),
     "log": partial(log.parser, "folio log"),
     "serve": partial(serve.parser, "serve.py"),
     "mcp": partial(mcp.parser, "folio mcp"),

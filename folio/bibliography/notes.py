@@ -52,11 +52,12 @@ def markdown(notes: Sequence[PlacedNote], page: str) -> str:
     for _, group in groupby(notes, paper_of):
         of_paper = list(group)
         parts.append(f"## {escaped(heading_of(of_paper[0]))}")
-        parts.append("\n\n---\n\n".join("\n\n".join(_markdown_note(note, page)) for note in of_paper))
+        parts.append("\n\n---\n\n".join("\n\n".join(markdown_note(note, page)) for note in of_paper))
     return "\n\n".join(parts) + "\n"
 
 
-def _markdown_note(placed: PlacedNote, page: str) -> Iterator[str]:
+def markdown_note(placed: PlacedNote, page: str) -> Iterator[str]:
+    """The paragraphs of a note. page: see markdown."""
     if statement := _markdown_lines(placed.note.statement):
         yield statement
     for each in placed.quotes:
