@@ -55,6 +55,7 @@ PERSONAL = (
 
 # A name counts as a mistyped setting from this similarity ratio and this many characters.
 _CLOSE, _SHORTEST = 0.86, 4
+_OF_OTHERS = ("OPENAI_ADMIN_KEY",)  # similar to OPENAI_API_KEY, but of OpenAI's own tools
 
 _MOST = 10_000_000  # limit on every count: memory for 10**12 passages would crash the process
 
@@ -431,6 +432,6 @@ def _closest(name: str) -> str:
     if bare in Settings.model_fields:
         return bare
     # A short name is close to too many settings, such as OS to OCR. UV_CACHE_DIR, of another program, has 0.857.
-    if len(name) < _SHORTEST:
+    if len(name) < _SHORTEST or name in _OF_OTHERS:
         return ""
     return next(iter(get_close_matches(name, Settings.model_fields, n=1, cutoff=_CLOSE)), "")

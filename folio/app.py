@@ -246,7 +246,8 @@ class App:
     def with_model(self, name: str) -> App:
         """The same app, which answers only with this model on the server, or with "builtin". Raises UsageError."""
         if not name.strip():
-            raise UsageError("--model names no model.", "Name one that `ollama list` shows, or builtin.")
+            remedy = "Name one of the server, as `ollama list` shows them, or builtin."
+            raise UsageError("--model names no model.", remedy)
         builtin = {"LLM": "builtin"}
         server = "openai" if self.settings.LLM == "openai" else "ollama"
         chosen = builtin if name == "builtin" else {"LLM": server, "LLM_MODEL": name.strip()}

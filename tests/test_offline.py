@@ -1,4 +1,4 @@
-"""Nothing but the configured Ollama host is contacted: whole commands with the network closed."""
+"""Nothing but the configured model server is contacted: whole commands with the network closed."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from tests.helpers import offline_guard
 from tests.helpers.cli_runner import CliResult, CliRunner
 from tests.helpers.factories import small_papers
 from tests.helpers.ollama_server import OllamaStandIn
+from tests.helpers.openai_server import OpenAIStandIn
 from tests.helpers.paths import ROOT, SAMPLE
 from tests.helpers.serve_process import Served
 
@@ -27,6 +28,9 @@ TRAPS = {
     **dict.fromkeys(("LANGSMITH_TRACING", "LANGCHAIN_TRACING_V2", "FASTAPI_OTEL_AUTO_CONFIGURE"), "true"),
     **dict.fromkeys(("LANGSMITH_API_KEY", "OLLAMA_API_KEY", "HF_TOKEN"), "a-secret"),
     **dict.fromkeys(("HF_HUB_OFFLINE", "ORT_DISABLE_TELEMETRY"), "0"),
+    **dict.fromkeys(("OPENAI_API_BASE", "OPENAI_PROXY", "LANGSMITH_GATEWAY_BASE_URL"), "http://192.0.2.1:80"),
+    **dict.fromkeys(("OPENAI_ORG_ID", "OPENAI_ADMIN_KEY", "LANGSMITH_GATEWAY_API_KEY"), "a-secret"),
+    "OPENAI_CUSTOM_HEADERS": "X-Mine: a-secret",
     "ALL_PROXY": "socks5://192.0.2.1:1080",
     "OTEL_EXPORTER_OTLP_ENDPOINT": "http://192.0.2.1:4318",
 }
@@ -124,6 +128,19 @@ def test_with_ollama(closed: CliRunner, ollama_server: OllamaStandIn) -> None:
         assert "authorization" not in request.headers
         assert "secret" not in str(request)
         assert request.headers["host"] == ollama_server.url.removeprefix("http://")
+
+
+def test_with_another_server(closed: CliRunner) -> None:
+    with OpenAIStandIn(dimension=64) as server:
+        server.reply = lambda messages: "The Aletsch glacier has a length of 23 kilometres [1]."
+        closed.settings |= {"OPENAI_BASE_URL": server.url, "EMBEDDER": "openai", "LLM": "openai"}
+        ingested = closed.spawn("ingest.py")
+        assert (ingested.code, ingested.err) == (0, "")
+        answered(closed.spawn("query.py", "--json", QUESTION))
+        assert "a-secret" not in str(server.requests)
+        assert {"authorization", "openai-organization", "x-mine"}.isdisjoint(
+            name for request in server.requests for name in request.headers
+        )
 
 
 def test_the_web_page(closed: CliRunner) -> None:

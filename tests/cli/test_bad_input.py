@@ -78,7 +78,7 @@ def is_unharmed(desk: CliRunner) -> None:
         ("query", ["--json"], "--json and --sources need a question.", 'Give one: python query.py --json "What'),
         ("query", ["--sources"], "--json and --sources need a question.", 'Give one: python query.py --json "What'),
         ("query", ["--papers"], "--papers needs words to look for.", "Give some"),
-        ("query", ["--model", " ", QUESTION], "--model names no model.", "Name one that `ollama list`"),
+        ("query", ["--model", " ", QUESTION], "--model names no model.", "Name one of the server, as `ollama list`"),
         ("query", ["--batch", "nowhere"], "nowhere cannot be read: No such file or directory.", "Give a text file."),
         ("query", ["--batch", "."], ". cannot be read: Is a directory.", "Give a text file."),
         ("query", ["--batch", "binary"], "binary cannot be read: it is not text in UTF-8.", "Give a text file."),

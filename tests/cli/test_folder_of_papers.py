@@ -173,7 +173,8 @@ def test_a_mistyped_setting_in_the_environment_is_named(monkeypatch: pytest.Monk
 def test_variables_of_other_programs_are_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
     others = """OLLAMA_MODELS OLLAMA_KEEP_ALIVE OLLAMA_ORIGINS OLLAMA_NUM_PARALLEL UV_CACHE_DIR PIP_CACHE_DIR
         XDG_CACHE_DIR HF_HUB_CACHE HF_HOME PARALLEL_SEQ OS LC_ALL EDITOR PAGER VIEWER STORAGE INDEXER RESTRICT PUBLIC
-        TERM LINES COLUMNS CUDA_VISIBLE_DEVICES OMP_NUM_THREADS OPENAI_API_KEY OPENAI_MODEL RAY_TMPDIR FOLIO_HOME"""
+        TERM LINES COLUMNS CUDA_VISIBLE_DEVICES OMP_NUM_THREADS OPENAI_ADMIN_KEY OPENAI_API_BASE OPENAI_ORG_ID
+        OPENAI_PROJECT_ID OPENAI_MODEL RAY_TMPDIR FOLIO_HOME"""
     for name in others.split():
         monkeypatch.setenv(name, "1")
     load_settings(pytest.fail)
