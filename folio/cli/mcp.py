@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from folio.cli.command import Parser, run_command
+from folio.console import say
 
 if TYPE_CHECKING:
     from folio.app import App
@@ -32,5 +34,7 @@ def main(argv: Sequence[str] | None = None, prog: str = "folio mcp") -> int:
 def _run(app: App, arguments: argparse.Namespace) -> int:
     from folio.mcp.stdio import serve
 
+    if sys.stdin.isatty():
+        say("This waits for an assistant that starts it: docs/mcp.md shows how. Ctrl-C ends it.")
     serve(app, writes=arguments.write)
     return 0

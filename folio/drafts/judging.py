@@ -175,7 +175,7 @@ class Judge:
         ]
         if len(sentences) > 1 and _is_mixed(aligned, len(words_of_claim(sentences[0].text))):
             missing = list(words)
-        return _Place(sentences, tuple(missing), 1 - len(missing) / len(words))
+        return _Place(sentences, tuple(missing), 1 - len(missing) / len(words) if words else 0.0)
 
     def _subject(
         self,

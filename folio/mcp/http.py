@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -13,6 +14,8 @@ from folio.mcp.tools import Backend
 
 if TYPE_CHECKING:
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+
+logger = logging.getLogger(__name__)
 
 MOST_SESSIONS = 100
 IDLE_S = 1800  # without a request, until a session ends
@@ -59,4 +62,6 @@ class Endpoint:
         """End all sessions. Their work is told to stop."""
         self._stop.set()
         if self._running is not None:
-            await self._running
+            await asyncio.wait([self._running])
+            if not self._running.cancelled() and (error := self._running.exception()):
+                logger.error("The server of assistants failed: %s", error, exc_info=error)

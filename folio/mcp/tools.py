@@ -26,7 +26,7 @@ from folio.schema.answers import event_json, event_line, logged_trace
 from folio.schema.papers import Strict, papers_notice
 from folio.schema.web import paper_filter
 from folio.search.filters import PaperFilter, SectionFilter, fitting_papers
-from folio.search.names import paper_in
+from folio.search.names import aliases_in, file_names, paper_in, the_paper
 from folio.search.pool import Reader, RetrieverPool
 from folio.search.retriever import NOTHING_KNOWN, SearchResult
 from folio.shown_text import counted, short_line
@@ -378,7 +378,10 @@ def paper_outline(backend: Backend, wanted: schema.PaperOutline, call: Call) -> 
 def cite(backend: Backend, wanted: schema.Cite, call: Call) -> schema.Citations:
     """Papers as entries of a bibliography."""
     with backend.library() as library:
-        papers = {paper.id: paper for paper in (paper_in(library, name) for name in wanted.papers)}
+        with library.reading():
+            every, files, aliases = library.papers(), file_names(library.files()), aliases_in(library)
+            named = [the_paper(name, every, files, aliases) for name in wanted.papers]
+        papers = {paper.id: paper for paper in named}
         keys = {paper.id: library.citation_key(paper) for paper in papers.values()}
         published = publishers_bibtex(library.database, list(papers))
 
