@@ -23,13 +23,12 @@ from folio.errors import ContextTooSmall, ModelServerError, ThoughtAlone
 from folio.grounding.grounder import Grounder
 from folio.grounding.sentences import content_words
 from folio.models.chat_model import LONGEST_TOKEN, STOPPED, ChatModel
-from folio.models.model_server import THOUGHT, ModelServer
+from folio.models.model_server import TEMPLATE_TOKENS, THOUGHT, ModelServer
 from folio.models.thinking import without_thoughts
 from folio.protocols import PromptStart, Verifier
 from folio.question.question import Question
 from folio.text import estimate_tokens, tokenize
 
-TEMPLATE_TOKENS = 64  # added around the messages by a model's chat template
 QUESTION_TOKENS = 1024  # reserved for the question and the rules
 REMEMBERED_TURNS = 4  # of the conversation, shown to the model that rewrites a follow-up
 LEAST_ROOM = 512  # for a thought, where the context has no room for a long one

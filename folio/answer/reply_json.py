@@ -13,13 +13,12 @@ from json import JSONDecoder
 from typing import Any, TypeVar
 
 from folio.answer import prompts
-from folio.answer.generative import TEMPLATE_TOKENS
 from folio.answer.loose_json import first_value
 from folio.answer.markers import printable
 from folio.answer.parser import object_schema
 from folio.errors import ContextTooSmall, ModelFailed, ThoughtAlone
 from folio.models.chat_model import ChatModel
-from folio.models.model_server import ModelServer
+from folio.models.model_server import TEMPLATE_TOKENS, ModelServer
 from folio.models.thinking import without_thoughts
 from folio.text import estimate_tokens, one_line, tokenize
 

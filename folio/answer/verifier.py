@@ -18,12 +18,11 @@ from time import monotonic
 
 from folio.answer import prompts
 from folio.answer.fencing import claim_question, minicheck_question
-from folio.answer.generative import TEMPLATE_TOKENS
 from folio.answer.trials import LEAST_RIGHT, trials
 from folio.answer.validation import LEAST_ENTAILED
 from folio.errors import ContextTooSmall
 from folio.models.chat_model import ChatModel
-from folio.models.model_server import CONTEXT_SIZES, ModelServer
+from folio.models.model_server import CONTEXT_SIZES, TEMPLATE_TOKENS, ModelServer
 from folio.protocols import Claim, Entailment, PromptStart
 from folio.system.files import write_json
 from folio.text import estimate_tokens

@@ -34,6 +34,7 @@ LONGEST = 2**31 - 1  # tokens; the largest count in Ollama
 # Context sizes to load a model with, in tokens. Few, because Ollama reloads the model for each change. The first one is
 # assumed of a model whose server does not tell its context.
 CONTEXT_SIZES = (4096, 8192, 16384, 32768, 65536, 131072)
+TEMPLATE_TOKENS = 64  # added around the messages by a model's chat template
 # The key of the thought in the pieces of a reply, as in langchain-ollama
 THOUGHT = "reasoning_content"
 

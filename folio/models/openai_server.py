@@ -25,6 +25,7 @@ from folio.models.model_server import (
     CONNECT_S,
     CONTEXT_SIZES,
     PROBE,
+    TEMPLATE_TOKENS,
     THOUGHT,
     Capability,
     ChatRequest,
@@ -56,7 +57,6 @@ if TYPE_CHECKING:
 
 DEFAULT_PORT = 1234
 NO_KEY = "none"  # sent to a server without a key: its client insists on one
-TEMPLATE_TOKENS = 64  # added around the messages by a model's chat template
 # The share of a prompt's tokens, or of its words where they are not counted, that a server must have read. Below it,
 # the server has cut the prompt: a tokenizer has at least one token for each word.
 LEAST_READ = 0.9

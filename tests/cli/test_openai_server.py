@@ -70,6 +70,16 @@ def test_auto_keeps_the_embedder_of_the_index_and_asks_no_other(local: CliRunner
     assert "So only words were searched (BM25)" in away.err
 
 
+def test_a_deep_search_asks_the_server_under_a_schema(local: CliRunner, stand_in: OpenAIStandIn) -> None:
+    local.ingest()
+    assert local.query("--deep", "--json", QUESTION).code == 0
+    shaped = [each.body["response_format"] for each in stand_in.requests if each.body.get("response_format")]
+    assert {shape["type"] for shape in shaped} == {"json_schema"}
+    fields = {name for shape in shaped for name in shape["json_schema"]["schema"]["properties"]}
+    assert {"relevance", "summary", "parts"} <= fields
+    assert "Length" not in str(shaped)
+
+
 def test_another_model_at_the_same_name_needs_a_rebuild(local: CliRunner, stand_in: OpenAIStandIn) -> None:
     local.ingest()
     local.settings["OPENAI_EMBED_CONTEXT"] = "100"

@@ -46,6 +46,7 @@ class Habits:
     cuts: bool = False  # a prompt that is too long is cut in silence; otherwise it is refused
     is_silent: bool = False  # a stream that is refused ends without a piece and without an error
     key: str = ""  # that a client must send
+    is_ollama: bool = False  # it is Ollama's copy of this API
 
 
 class OpenAIStandIn(OllamaStandIn):
@@ -68,9 +69,10 @@ class OpenAIStandIn(OllamaStandIn):
     def listed(self) -> Json:
         """GET /v1/models."""
         told = {"max_model_len": self.habits.context} if self.habits.tells_context == "list" else {}
+        owner = "library" if self.habits.is_ollama else "me"
         return {
             "object": "list",
-            "data": [{"id": name, "object": "model", "created": 1, "owned_by": "me", **told} for name in self.models],
+            "data": [{"id": name, "object": "model", "created": 1, "owned_by": owner, **told} for name in self.models],
         }
 
 
@@ -91,6 +93,8 @@ class _Handler(Handler):
         if habits.key and self.headers.get("Authorization") != f"Bearer {habits.key}":
             raise RefusedError(401, "Incorrect API key provided")
         match self.command, self.path:
+            case "GET", "/api/version" if habits.is_ollama:
+                self._send(200, {"version": stand_in.version})
             case "GET", "/v1/models":
                 self._send(200, stand_in.listed())
             case "GET", "/props" if habits.tells_context == "props":

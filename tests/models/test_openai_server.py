@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from config import Settings
 from folio.answer.parser import schema
+from folio.app import App
 from folio.errors import (
     CloudModel,
     ContextTooSmall,
@@ -313,6 +317,13 @@ def test_a_cloud_model_behind_a_local_port_is_refused(stand_in: OpenAIStandIn, n
     assert chats(stand_in) == []
 
 
+def test_ollama_is_asked_by_its_own_api(stand_in: OpenAIStandIn) -> None:
+    stand_in.habits.is_ollama, stand_in.habits.tells_context = True, ""
+    with pytest.raises(UsageError, match="is an Ollama server") as caught:
+        ChatModel.open(server_of(stand_in), MODEL)
+    assert f"OLLAMA_HOST={stand_in.url.removeprefix('http://')}" in caught.value.remedy
+
+
 def test_a_wrong_kind_of_model_is_refused(stand_in: OpenAIStandIn) -> None:
     with pytest.raises(WrongModel, match="cannot write text"):
         ChatModel.open(server_of(stand_in), NOMIC.name)
@@ -343,6 +354,14 @@ def test_a_change_of_a_model_changes_its_digest(stand_in: OpenAIStandIn) -> None
 )
 def test_the_prefixes_of_a_model_under_the_names_that_servers_give_it(name: str) -> None:
     assert known_prefixes(name) == known_prefixes("nomic-embed-text")
+
+
+def test_workers_make_the_same_embedder(stand_in: OpenAIStandIn, tmp_path: Path) -> None:
+    settings: Any = {"EMBEDDER": "openai", "OPENAI_BASE_URL": stand_in.url, "VECTORSTORE_DIR": tmp_path}
+    app = App(Settings(_env_file=None, **settings), pytest.fail)  # type: ignore[call-arg]
+    embedder = app.new_embedder()
+    (make,) = app.worker_embedders(embedder)
+    assert pickle.loads(pickle.dumps(make))().identity() == embedder.identity()
 
 
 def test_another_model_at_the_same_name_is_refused(stand_in: OpenAIStandIn) -> None:
