@@ -245,9 +245,16 @@ class ReadingRequest(Strict):
 # Replies and events
 
 
+class SearchHitJson(HitJson):
+    """A passage of a search."""
+
+    noted: list[tuple[Count, Count]] = Field(default_factory=list)
+    """The words of its text that you highlighted or noted, here or in Zotero, in Unicode code points: [start, end)."""
+
+
 class SearchReply(Strict):
     query: str
-    hits: list[HitJson]
+    hits: list[SearchHitJson]
     """Best first; none if no word of the query is known."""
     notice: str = ""
     """A remark to show with them, such as that no passage has the query's words; "" for none."""

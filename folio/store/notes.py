@@ -198,6 +198,17 @@ def count(database: Database, paper: str) -> int:
     return int(database.query(sql, paper=paper)[0][0])
 
 
+def marked_words(database: Database, papers: Iterable[str]) -> dict[str, list[tuple[int, int]]]:
+    """Paper -> the spans of its words that notes are on, in the text that it has now."""
+    spans: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    sql = """SELECT q.paper, q.start, q."end" FROM note_quotes q JOIN papers p ON p.id = q.paper
+        WHERE q.quote != '' AND q.state != 'lost' AND q.text_crc = p.text_crc
+        AND q.paper IN (SELECT value FROM json_each(:papers)) ORDER BY q.paper, q.start"""
+    for paper, start, end in database.query(sql, papers=list(papers)):
+        spans[rows.string(paper)].append((rows.number(start), rows.number(end)))
+    return spans
+
+
 def state(database: Database) -> Hashable:
     """A value that changes when a note is added, changed or deleted, or a change is undone."""
     return database.query("SELECT count(*), max(updated), sum(crc) FROM notes")[0]

@@ -17,7 +17,7 @@ from folio.answer_types import Answer, AnswerStopped, Checking, Selected, Thinki
 from folio.app import App
 from folio.errors import FolioError, ModelError, NotKnown, StoreError, UsageError
 from folio.model_choice import BUILTIN
-from folio.papers.model import Paper, Vectors
+from folio.papers.model import Hit, Paper, Vectors
 from folio.question.question import asks_elsewhere
 from folio.schema import web as schema
 from folio.schema.answers import (
@@ -30,9 +30,10 @@ from folio.schema.answers import (
     event_json,
     logged_trace,
 )
-from folio.schema.papers import NoticeJson
+from folio.schema.papers import NoticeJson, With
 from folio.search.filters import PaperFilter, Selection, select
 from folio.search.pool import Reader, RetrieverPool
+from folio.store import notes
 from folio.store.conversations import ID_LENGTH, Conversations, Summary, Turn, branches, path_to
 from folio.store.database import storable
 from folio.store.library import Library
@@ -99,9 +100,13 @@ class Questions:
         with self._retrievers.acquire() as reader:
             chosen = _select(reader.library, request)
             result = reader.retriever.find_typed(request.query, request.top_k, chosen, rerank=request.use_reranker)
+            marked = notes.marked_words(reader.library.database, {hit.paper.id for hit in result.hits})
             return schema.SearchReply(
                 query=request.query,
-                hits=list(map(HitJson.model_validate, result.hits)),
+                hits=[
+                    schema.SearchHitJson.model_validate(With(hit, noted=_noted(hit, marked.get(hit.paper.id, ()))))
+                    for hit in result.hits
+                ],
                 notice=result.notice,
                 models=reader.retriever.models_in(rerank=request.use_reranker),
                 elapsed_ms=_milliseconds(began),
@@ -491,3 +496,10 @@ def _renewed(value: Any, papers: Mapping[str, Paper]) -> Any:
     current = cited_as(paper, value.get("page", 1))
     current["notice"] = NoticeJson.model_validate(paper.flag).model_dump() if paper.flag else None
     return renewed | {name: current[name] for name in current if name in value}
+
+
+def _noted(hit: Hit, marked: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Those parts of marked words of its paper that are in a passage, counted from its start."""
+    first, last = hit.chunk.start, hit.chunk.end
+    inside = ((max(start, first), min(end, last)) for start, end in marked)
+    return [(start - first, end - first) for start, end in inside if start < end]

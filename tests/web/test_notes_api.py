@@ -304,3 +304,17 @@ def test_without_an_index_there_are_no_notes(tmp_path: Path) -> None:
         assert client.get("/notes.bib").text == ""
         reply = client.post("/notes", json={"quotes": [{"paper": NOBODY, "quote": "x"}]})
         assert "There is no index" in refusal(reply, 409)
+
+
+def test_a_search_shows_what_is_marked_in_its_passages(client: TestClient, papers: dict[str, str]) -> None:
+    def noted() -> list[str]:
+        hits = json_of(client.post("/search", json={"query": "sea otters fur"}))["hits"]
+        return [one_line(hit["text"][start:end]) for hit in hits for start, end in hit["noted"]]
+
+    before = json_of(client.post("/search", json={"query": "sea otters fur"}))["hits"]
+    assert noted() == []
+    add(client, {"paper": papers["otters.pdf"], "quote": FUR[:-1]}, colour="pink")
+    add(client, {"paper": papers["otters.pdf"], "page": 1})  # without words
+    assert noted() == [FUR[:-1]]
+    after = json_of(client.post("/search", json={"query": "sea otters fur"}))["hits"]
+    assert [hit["score"] for hit in after] == [hit["score"] for hit in before]  # nothing is ranked by it

@@ -904,9 +904,25 @@ declare namespace Api {
     why: string;
   }
 
+  interface SearchHitJson {
+    paper: string;
+    file: string;
+    title: string;
+    pages: [number, number];
+    score: number;
+    dense: number | null;
+    bm25: number | null;
+    text: string;
+    page_breaks: (number)[];
+    span: [number, number] | null;
+    section: string;
+    notice: NoticeJson | null;
+    noted: ([number, number])[];
+  }
+
   interface SearchReply {
     query: string;
-    hits: (HitJson)[];
+    hits: (SearchHitJson)[];
     notice: string;
     models: Record<string, string>;
     elapsed_ms: number;

@@ -701,6 +701,7 @@ export const TEXTS = Object.freeze({
   },
   "search.none": "No passages found.",
   "search.none.remedy": "Try other words.",
+  "search.noted": "You marked",
   "search.whole": "Show all",
   "search.score": "score {score}",
   "search.cosine": "cosine {score}",

@@ -9,7 +9,7 @@ import { formatScope, parseOptions } from "../base/options.js";
 import { linkTo, place, setQuery } from "../base/router.js";
 import { buildFilter, getScope, getTitle, library, options, setOptions } from "../base/state.js";
 import { t } from "../base/strings.js";
-import { joinLines } from "../base/text.js";
+import { joinLines, shortenAtWord } from "../base/text.js";
 import { renderNotice } from "../paper/notice.js";
 import { makeHitLink } from "../reader/reader.js";
 import { buildMarkPattern, joinPassage, shortenPassage, splitMarks } from "./marks.js";
@@ -17,7 +17,7 @@ import { buildMarkPattern, joinPassage, shortenPassage, splitMarks } from "./mar
 const COUNTS = ["10", "20", "50"]; // passages that a person may ask for
 const HIT_HEIGHT = 220; // pixels, until it is measured
 
-/** @typedef {{hit: Api.HitJson, number: number, key: string}} Item */
+/** @typedef {{hit: Api.SearchHitJson, number: number, key: string}} Item */
 
 class SearchView {
   /** @type {AbortController | null} */
@@ -157,7 +157,7 @@ class SearchView {
     }
   }
 
-  /** @param {Api.HitJson[]} hits @param {string} query */
+  /** @param {Api.SearchHitJson[]} hits @param {string} query */
   #show(hits, query) {
     this.marks = buildMarkPattern(query);
     this.whole.clear();
@@ -178,6 +178,8 @@ class SearchView {
       this.whole.add(key);
       this.list.refresh(key);
     };
+    const letters = hit.noted.length ? Array.from(hit.text) : []; // code points
+    const noted = hit.noted.map(([start, end]) => shortenAtWord(joinLines(letters.slice(start, end).join("")), 120));
     const section = hit.section ? [" · ", isolate(joinLines(hit.section))] : [];
     return el(
       "li",
@@ -186,6 +188,7 @@ class SearchView {
       makeHitLink(hit),
       el("p", { class: "about" }, isolate(hit.file), section, ` · ${formatScores(hit)}`),
       hit.notice ? renderNotice(hit.notice) : null,
+      noted.length ? el("p", { class: "about" }, t("search.noted"), isolate(` “${noted.join("”, “")}”`)) : null,
       el("p", { class: "passage" }, body),
       short === text ? null : makeButton("button quiet", showWhole, t("search.whole")),
     );
