@@ -35,6 +35,8 @@ _TICK_S = 2.0  # between checks whether a folder was replaced and whether the co
 _SLEPT_S = 5.0  # by which the clock was ahead of the program's own time
 # Seconds until the next try: while another process is writing, after another error, and for files that cannot be read
 _BUSY_S, _RETRY_S, _UNREADABLE_S = 2.0, 15.0, 300.0
+# Seconds for which another process may write before that is said: an upload to the page takes a moment
+_PATIENT_S = 10.0
 # Seconds between two reads of Zotero's database, which is copied to be read
 _ZOTERO_S = 20.0
 _STOP_S = 5.0  # for an ingest to end
@@ -91,6 +93,7 @@ class Sync:
         self.app, self.hooks = app, hooks
         self._wake, self._stopping = Event(), False
         self._said: dict[_Source, str] = {}  # the problem that keeps its changes waiting
+        self._waiting: dict[_Source, float] = {}  # since when
         self._thread: Thread | None = None
         self._failed: dict[str, str] = {}  # path -> why it could not be read
         self._sources: list[_Source] = [
@@ -132,7 +135,7 @@ class Sync:
                     for source in self._sources:
                         source.woken()
                 self._look_at_due(strict)
-                if not is_ready and not self._said:
+                if not is_ready and not self._waiting:
                     is_ready, strict = True, False
                     on_ready()
                 due = min((source.due for source in self._sources), default=time.monotonic() + _TICK_S)
@@ -150,6 +153,7 @@ class Sync:
             try:
                 source.look(now)
                 self._said.pop(source, None)
+                self._waiting.pop(source, None)
             except (FolioError, OSError) as error:
                 if strict and not isinstance(error, _WAITS_FOR):
                     raise
@@ -157,6 +161,9 @@ class Sync:
                 self._say_problem(source, error)
 
     def _say_problem(self, source: _Source, error: FolioError | OSError) -> None:
+        since = self._waiting.setdefault(source, time.monotonic())
+        if isinstance(error, StoreBusy) and time.monotonic() - since < _PATIENT_S:
+            return
         shown = error if isinstance(error, FolioError) else unusable(error)
         after = "What has changed is read after that." if isinstance(error, _WAITS_FOR) else shown.remedy
         if (said := f"{shown.happened} {after}") != self._said.get(source):

@@ -68,7 +68,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, seconds in {"SETTLE_S": 0.05, "GONE_S": 0.3}.items():
         monkeypatch.setattr(watch, name, seconds)
     for name, seconds in {"_SOON_S": 0.05, "_BUSY_S": 0.05, "_RETRY_S": 0.05, "_ZOTERO_S": 0.05, "_POLL_S": 0.05,
-                          "_TICK_S": 0.05}.items():  # fmt: skip
+                          "_TICK_S": 0.05, "_PATIENT_S": 0.0}.items():  # fmt: skip
         monkeypatch.setattr(sync_module, name, seconds)
     monkeypatch.setattr(folder_events, "_STEP_MS", 50)
     monkeypatch.setattr(workers, "run_guarded", read_once)
