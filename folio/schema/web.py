@@ -834,6 +834,32 @@ class DiscoverQuery(Strict):
         )
 
 
+MOST_SEARCHES = 4
+
+
+class MissingRequest(Strict):
+    """A question that the papers do not answer."""
+
+    question: Text
+    missing: Annotated[list[Text], Field(max_length=20)] = Field(default_factory=list)
+    """The parts that they do not answer (`missing` of an answer); empty for the whole question."""
+
+
+class ProposedSearches(Strict):
+    searches: list[str]
+    """At most four, the most specific first; nothing was sent."""
+
+
+class SearchesRequest(Strict):
+    """Searches that a person agreed to send, word for word."""
+
+    question: Text
+    """The works are ordered by how well they fit it. It is not sent."""
+    searches: Annotated[
+        list[Annotated[str, Field(pattern=NOT_BLANK, max_length=200)]], Field(min_length=1, max_length=MOST_SEARCHES)
+    ]
+
+
 class WorkJson(Strict):
     """A work, as services describe it."""
 
@@ -863,6 +889,8 @@ class WorkJson(Strict):
     """Whether that paper is another version of the work, such as its preprint."""
     file: str
     """The file of that paper, or of a download that is not in the library yet; "" for none."""
+    sentence: str
+    """The sentence of the abstract that fits a question best; "" without a question."""
 
 
 class DiscoverReply(Strict):
@@ -943,13 +971,16 @@ class LibraryCitations(Strict):
     edges: list[CitationEdge]
 
 
-def candidate_json(found: Candidate) -> WorkJson:
+def candidate_json(found: Candidate, sentence: str = "") -> WorkJson:
+    """sentence: see WorkJson."""
     file = found.paper or (found.path.name if found.is_here else "")
-    return work_json(found.work, found.paper_id, file, is_other_version=found.is_other_version)
+    return work_json(found.work, found.paper_id, file, is_other_version=found.is_other_version, sentence=sentence)
 
 
-def work_json(work: Work, paper: str = "", file: str = "", *, is_other_version: bool = False) -> WorkJson:
-    """paper: the id of the library's paper of this work. file: that paper's file."""
+def work_json(
+    work: Work, paper: str = "", file: str = "", *, is_other_version: bool = False, sentence: str = ""
+) -> WorkJson:
+    """paper: the id of the library's paper of this work. file: that paper's file. sentence: see WorkJson."""
     identifier = identifier_of(work)
     shown = With(
         work,
@@ -960,6 +991,7 @@ def work_json(work: Work, paper: str = "", file: str = "", *, is_other_version: 
         paper=paper or None,
         other_version=is_other_version,
         file=file,
+        sentence=sentence,
     )
     return WorkJson.model_validate(shown)
 

@@ -698,6 +698,20 @@ def _fetch_routes(app: App, fetcher: PaperFetcher, threads: RequestThreads) -> A
         running = threads.start(fetcher.discover, query, stream.check_cancelled, slots=searches)
         return await reply_unless_left(request, running, stream.cancel)
 
+    @routes.post("/searches")
+    def propose_searches(request: schema.MissingRequest) -> schema.ProposedSearches:
+        """Searches for papers that may answer a question which the library does not answer. Nothing is sent. Needs
+        ONLINE or `--online`."""
+        return fetcher.propose(request)
+
+    @routes.post("/discover")
+    async def discover_for_question(request: Request, wanted: schema.SearchesRequest) -> schema.DiscoverReply:
+        """Send these searches to arXiv, OpenAlex, Semantic Scholar, Crossref and Europe PMC, and order what they find
+        by how well it fits the question. Needs ONLINE or `--online`."""
+        stream = EventStream(threads)  # only for cancelling
+        running = threads.start(fetcher.find_for, wanted, stream.check_cancelled, slots=searches)
+        return await reply_unless_left(request, running, stream.cancel)
+
     responses = _event_stream("notice", "progress", "added", "failed", "done")
 
     @routes.post("/papers/fetch", response_class=EventSourceResponse, responses=responses)

@@ -14,7 +14,7 @@ from folio.errors import NetworkOff, PaperError, SourceError, command
 from folio.ingest.discovery import Status
 from folio.papers.identifiers import Identifier, find_identifier, parse_identifier
 from folio.papers.model import Paper, SourceFile
-from folio.papers.work import Work
+from folio.papers.work import Work, grouped, merged
 from folio.schema import web as schema
 from folio.schema.papers import paper_json
 from folio.services.answers import SearchQuery, SearchSource
@@ -26,6 +26,7 @@ from folio.web.papers import PaperFiles, Upload, require_papers
 from folio.web.stream import SendEvent, StageProgress
 
 Check = Callable[[], None]  # raises to cancel
+MOST_SHOWN = 10  # works for a question
 _START = f"Start it with `{command('serve --online')}`, or set `ONLINE=true`."
 _OFF = f"Off: this Folio contacts no service on the internet. {_START}"
 _BY_HAND = "Get the file in a browser, and drop it onto the page."
@@ -48,7 +49,13 @@ class Services(Protocol):
 
 
 class Online(Protocol):
-    """Opens the services. Only a command that may use the internet gives this to the server."""
+    """Opens the services. Only a command that may use the internet gives this to the server.
+
+    See folio/services/online.py.
+    """
+
+    def search_all(self, searches: Sequence[str], notice: Callable[[str], None], check_cancelled: Check) -> list[Work]:
+        ...
 
     def opened(self, notice: Callable[[str], None], check_cancelled: Check) -> AbstractContextManager[Services]: ...
 
@@ -85,6 +92,28 @@ class PaperFetcher:
         papers, marks = self._app.papers_and_marks()
         works = [schema.candidate_json(each) for each in candidates(found, papers, self._folder, marks)]
         return schema.DiscoverReply(works=works, notices=notices)
+
+    def propose(self, request: schema.MissingRequest) -> schema.ProposedSearches:
+        """Searches for papers that may answer a question. Nothing is sent. Raises NetworkOff."""
+        self._require_online()
+        return schema.ProposedSearches(searches=list(self._app.searches_for(request.question, request.missing)))
+
+    def find_for(self, request: schema.SearchesRequest, check_cancelled: Check) -> schema.DiscoverReply:
+        """The works that all services find for these searches, ordered by how well they fit the question.
+
+        Raises NetworkOff, SourceError, ModelError.
+        """
+        online = self._require_online()
+        notices: list[str] = []
+        groups = grouped(online.search_all(request.searches, notices.append, check_cancelled))
+        ranked = self._app.rank_works(request.question, [merged(group) for group in groups])
+        papers, marks = self._app.papers_and_marks()
+        works = [
+            schema.candidate_json(candidate, each.sentence)
+            for each in ranked[:MOST_SHOWN]
+            for candidate in candidates(groups[each.place], papers, self._folder, marks)[:1]
+        ]
+        return schema.DiscoverReply(works=works, notices=list(dict.fromkeys(notices)))
 
     def require_fetchable(self, ids: Sequence[str]) -> list[tuple[str, Identifier]]:
         """The ids with their identifiers. Raises NetworkOff, UsageError, StoreMismatch."""

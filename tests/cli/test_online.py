@@ -14,22 +14,17 @@ from folio.services import download, online_run
 from folio.services.addresses import RATES
 from tests.helpers.cli_runner import CliRunner
 from tests.helpers.desk_library import papers_of
-from tests.helpers.factories import GLACIERS, OTTERS, write_pdf
+from tests.helpers.factories import GLACIERS, write_pdf
+from tests.helpers.five_services import SEARCHES, five_services
 from tests.helpers.source_records import (
-    arxiv_entry,
     arxiv_feed,
     crossref_list,
-    crossref_work,
     europepmc_list,
-    europepmc_work,
     openalex_list,
-    openalex_work,
 )
 from tests.helpers.source_server import Answer, SourceServer, json_answer
 
 QUESTION = "How dense is the fur of a sea otter?"
-ABSTRACT = {word: [at] for at, word in enumerate("The fur of a sea otter is dense .".split())}
-SEARCHES = {"/arxiv/query", "/openalex/works", "/semanticscholar/paper/search", "/crossref/works", "/europepmc/search"}
 
 
 @pytest.fixture(autouse=True)
@@ -44,18 +39,7 @@ def offers(online: CliRunner, server: SourceServer) -> SourceServer:
     """A library about glaciers, and five services; one paper about otters has an open copy."""
     write_pdf(online.papers / "glaciers.pdf", GLACIERS, "The Aletsch Glacier")
     assert online.ingest().code == 0
-    otters = write_pdf(online.folder / "made" / "made.pdf", OTTERS, "On Sea Otters").read_bytes()
-    server.add("/files/otters", Answer(otters))
-    link = {"is_oa": True, "pdf_url": f"{server.url}/files/otters"}
-    dense = openalex_work(7, "The Fur of Sea Otters", "Cy Otter", doi="10.1234/fur", best_oa_location=link)
-    dense["abstract_inverted_index"] = ABSTRACT
-    closed = openalex_work(8, "Prices of Fur", "Dee Seal", doi="10.1234/closed", open_access={"is_oa": False})
-    server.add("/openalex/works", json_answer(openalex_list(closed, dense)))
-    server.add("/arxiv/query", Answer(arxiv_feed(arxiv_entry("2101.00001v1", "Strings and Branes", "A B"))))
-    server.add("/semanticscholar/paper/search", json_answer({"total": 0, "data": []}))
-    same = crossref_work("10.1234/fur", "The Fur of Sea Otters", ("Cy", "Otter"))
-    server.add("/crossref/works", json_answer(crossref_list(same)))
-    server.add("/europepmc/search", json_answer(europepmc_list(europepmc_work(7, "Kelp", ("A", "B"), doi="10.1234/k"))))
+    five_services(online.folder, server)
     return server
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from folio.app import App
 from folio.ingest.discovery import Outcome
+from folio.services.addresses import RATES
 from folio.system import workers
 from folio.web.papers import PaperFiles, Upload
 from tests.helpers import offline_guard
@@ -18,6 +19,7 @@ from tests.helpers.citing_papers import FISH, ICE_TITLE, OTTER_TITLE, SONGS, UNN
 from tests.helpers.cli_runner import CliRunner
 from tests.helpers.factories import GLACIERS, small_papers, write_pdf
 from tests.helpers.fakes import read_here
+from tests.helpers.five_services import SEARCHES, five_services
 from tests.helpers.live_server import Live, until
 from tests.helpers.paths import ROOT
 from tests.helpers.serve_process import Served
@@ -68,6 +70,8 @@ def test_by_default_nothing_is_asked(app: App, server: SourceServer) -> None:
             client.get("/discover", params={"query": "solar cells"}),
             client.get("/discover", params={"query": "2101.00001"}),
             client.post("/papers/fetch", json={"ids": ["W21"]}),
+            client.post("/searches", json={"question": "What is a solar cell?"}),
+            client.post("/discover", json={"question": "What is a solar cell?", "searches": ["solar cell"]}),
         ):
             assert (response.status_code, response.json()) == (403, refused)
         health = client.get("/health").json()
@@ -142,6 +146,7 @@ def test_works_are_found_with_what_is_here_of_them(app: App, server: SourceServe
         "paper": None,
         "other_version": False,
         "file": "",
+        "sentence": "",
     }
     assert (second["paper"], second["file"]) == (None, "W23 Whole Already.pdf")
     assert (third["authors"], third["cited"], third["open"]) == ([], 0, False)
@@ -167,6 +172,28 @@ def test_a_work_that_is_in_the_library_is_marked(app: App, server: SourceServer,
         (again,) = client.get("/discover", params={"query": address}).json()["works"]
     assert sent[-1] == ("done", {"added": 1, "unchanged": 0, "failed": 0})
     assert (again["paper"], again["file"]) == (paper["id"], "2101.00001 Glaciers of the Alps.pdf")
+
+
+def test_a_question_proposes_searches_that_go_out_word_for_word(
+    app: App, server: SourceServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(RATES, "arxiv", (100, 1.0))
+    five_services(tmp_path, server)
+    question = "How dense is the fur of a sea otter?"
+    with Live(app, is_online=True) as live, live.client() as client:
+        proposed = client.post("/searches", json={"question": question, "missing": [question]}).json()
+        assert proposed["searches"][0] == "dense fur sea otter"
+        assert server.asked == []
+        chosen = ["otter fur", '"sea otter"']
+        reply = client.post("/discover", json={"question": question, "searches": chosen}).json()
+        for wrong in ([], [" "], ["x"] * 5, ["x" * 201]):
+            assert client.post("/discover", json={"question": question, "searches": wrong}).status_code == 422
+    assert {path for path in server.paths() if path in SEARCHES} == SEARCHES
+    assert {asked.parameters.get("search") for asked in server.asked} - {None} == set(chosen)
+    first, *others = reply["works"]
+    assert (first["title"], first["sentence"]) == ("The Fur of Sea Otters", "The fur of a sea otter is dense .")
+    assert (first["id"], first["open"], first["paper"]) == ("10.1234/fur", True, None)
+    assert {work["title"] for work in others} == {"Prices of Fur", "Strings and Branes", "Kelp"}
 
 
 def test_a_failing_service_is_replaced_by_the_next(app: App, server: SourceServer) -> None:

@@ -10,10 +10,13 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, expect
 
+from folio.services.addresses import RATES
 from folio.system import workers
 from tests.helpers.browser import PHONE, WIDE, Tab, sizes
-from tests.helpers.citing_papers import FISH, ICE_TITLE, OTTER_TITLE, WATER, citing_papers
+from tests.helpers.citing_papers import FISH, ICE_TITLE, OTTER_TITLE, WATER, citing_papers, stand_in_app
+from tests.helpers.factories import GLACIERS, write_pdf
 from tests.helpers.fakes import read_here
+from tests.helpers.five_services import five_services
 from tests.helpers.live_server import Live, until
 from tests.helpers.page import reader_shows, rows
 from tests.helpers.page import row as paper_row
@@ -68,6 +71,8 @@ def test_off_the_page_says_so_and_asks_nobody(opened: Open, server: SourceServer
         assert tab.page.title() == "Find papers · Folio"
         expect(tab.find("#find")).to_be_hidden()
         assert (tab.inaccessible(), tab.scrolls_sideways()) == ([], [])
+        tab.open("#ask")
+        expect(tab.ask("Who painted the Sistine chapel?").locator(".refused, .missing")).to_have_count(1)
         tab.open("#library")
         rows(tab).first.get_by_role("link").click()
         citations(tab).locator("summary").click()
@@ -188,3 +193,37 @@ def test_citations_are_looked_up_added_and_listed(opened: Open, server: SourceSe
         expect(cites).to_have_text([ICE_TITLE, FISH])  # by title
         assert (tab.inaccessible(), tab.scrolls_sideways()) == ([], [])
     assert not [path for path in tab.asked if not path.startswith((f"{live.url}/", "blob:", "data:"))]
+
+
+def test_a_question_without_an_answer_leads_to_papers_and_is_asked_again(
+    opened: Open, server: SourceServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(RATES, "arxiv", (100, 1.0))
+    five_services(tmp_path, server)
+    write_pdf(tmp_path / "papers" / "glaciers.pdf", GLACIERS, ICE_TITLE)
+    with Live(stand_in_app(tmp_path, server), is_online=True) as live, live.client() as client:
+        tab = opened(live, PHONE, "#ask")
+        turn = tab.ask("How dense is the fur of a sea otter?")
+        expect(turn).to_contain_text("Not found in the provided papers.")
+        box = turn.locator(".missing")
+        box.get_by_role("button", name="Search for papers").click()
+        expect(box.get_by_label("Search 1")).to_have_value("dense fur sea otter")
+        expect(box.get_by_label("Search 1")).to_be_focused()
+        assert server.asked == []
+        box.get_by_label("Search 1").fill("otter fur")
+        box.get_by_label("Search 2").fill("")
+        box.get_by_role("button", name="Send").click()
+        found = box.locator(".works > li")
+        expect(found).to_have_count(4)
+        expect(found.first).to_contain_text("The fur of a sea otter is dense .")
+        assert "otter fur" in {asked.parameters.get("search") for asked in server.asked}
+        assert "" not in {asked.parameters.get("search") for asked in server.asked}
+        assert (tab.inaccessible(), tab.scrolls_sideways()) == ([], [])
+        found.first.get_by_role("button", name="Add").click()
+        expect(found.first).to_contain_text("Added")
+        expect(tab.find("#foot-line")).to_contain_text("2 papers")
+        expect(box).to_be_visible()  # it stays when the library changes
+        box.get_by_role("button", name="Ask again").click()
+        expect(tab.find(".turn").last).to_contain_text("The fur of a sea otter has about 155,000 hairs")
+        expect(tab.find(".turn").last.locator(".missing")).to_have_count(0)
+        assert len(client.get("/papers").json()["papers"]) == 2

@@ -506,6 +506,11 @@ declare namespace Api {
     content: string | (ContentPart)[] | null;
   }
 
+  interface MissingRequest {
+    question: string;
+    missing?: (string)[];
+  }
+
   interface ModelJson {
     id: string;
     object: "model";
@@ -791,6 +796,10 @@ declare namespace Api {
     of: number;
   }
 
+  interface ProposedSearches {
+    searches: (string)[];
+  }
+
   interface QuoteJson {
     paper: string;
     file: string;
@@ -941,6 +950,11 @@ declare namespace Api {
     query: string;
     top_k?: number;
     use_reranker?: boolean;
+  }
+
+  interface SearchesRequest {
+    question: string;
+    searches: (string)[];
   }
 
   interface SectionJson {
@@ -1105,6 +1119,7 @@ declare namespace Api {
     paper: string | null;
     other_version: boolean;
     file: string;
+    sentence: string;
   }
 
   interface YearFieldJson {

@@ -9,6 +9,8 @@ import { checkZoteroLink, joinLines } from "../base/text.js";
 import { DeepSearch, renderTrace } from "./deep.js";
 import { showFailure } from "../base/failure.js";
 import { addMenu } from "../base/menu.js";
+import { health } from "../base/state.js";
+import { MissingPapers } from "../find/missing.js";
 import { mode } from "./mode.js";
 import { BUILTIN, renderModelButtons, wasWritten } from "./models.js";
 import { renderProfile } from "./profile.js";
@@ -59,6 +61,8 @@ export class Turn {
   shown = [];
   /** @type {DeepSearch | null} how a deep search found the passages */
   search = null;
+  /** @type {MissingPapers | null} the search for papers that are not here, which stays when it is rendered again */
+  missing = null;
   /** @type {string | null} */
   section = null;
   /** @type {HTMLElement | null} the paragraph that the next statement may join */
@@ -108,6 +112,7 @@ export class Turn {
     this.shown = [];
     this.search?.root.remove();
     this.search = null;
+    if (live) this.missing = null;
     this.section = null;
     this.paragraph = null;
     this.into = this.sentences;
@@ -298,6 +303,10 @@ export class Turn {
     const note = notes.filter(Boolean).join(" ");
     if (note) this.rest.append(el("p", { class: "note" }, renderMessage(note)));
     if (reply.left_out.length) this.rest.append(renderLeftOut(reply.left_out));
+    if (reply.missing.length && health.get()?.online) {
+      this.missing ??= new MissingPapers(reply, () => this.actions.onAskAgain(null));
+      this.rest.append(this.missing.root);
+    }
     if (reply.citations.length) this.rest.append(renderSources(reply, this.isSourcesOpen));
     if (reply.style === "report" && reply.citations.length) this.rest.append(renderReferences(reply.citations));
     this.rest.append(this.#renderActions(reply));

@@ -284,6 +284,12 @@ export function discover(query, signal) {
   return getJson(`/discover?${new URLSearchParams(given.map(([name, value]) => [name, String(value)]))}`, { signal });
 }
 
+/** @param {Api.MissingRequest} request @param {AbortSignal} signal @returns {Promise<Api.ProposedSearches>} */
+export const proposeSearches = (request, signal) => getJson("/searches", postJson(request, signal));
+
+/** @param {Api.SearchesRequest} request @param {AbortSignal} signal @returns {Promise<Api.DiscoverReply>} */
+export const discoverFor = (request, signal) => getJson("/discover", postJson(request, signal));
+
 /** @param {string[]} ids @param {AbortSignal} signal */
 export const fetchPapers = (ids, signal) => streamEvents("/papers/fetch", postJson({ ids }, signal));
 

@@ -287,6 +287,13 @@ export const TEXTS = Object.freeze({
   "find.none": "No works found. Try other words, or fewer filters.",
   "find.add.all": { one: "Add the one that is free to read", other: "Add all {count} that are free to read" },
   "find.works": "Works found",
+  "missing.start": "Search for papers",
+  "missing.shown":
+    "These words would go to arXiv, OpenAlex, Semantic Scholar, Crossref and Europe PMC. Change or clear any.",
+  "missing.none": "The question has no words to search for.",
+  "missing.search": "Search {number}",
+  "missing.send": "Send",
+  "missing.other": "Other searches",
   "work.untitled": "A work without a title",
   "work.cited": { one: "cited {count} time", other: "cited {count} times" },
   "work.uncited": "not cited yet",

@@ -24,10 +24,10 @@ let hooks = { ask: () => {}, added: () => {} };
  * @param {Work} work @param {{canAdd: boolean}} how
  */
 export function renderWork(work, { canAdd }) {
-  const { title, authors, venue, year, cited, open, abstract, retracted, link } = work;
+  const { title, authors, venue, year, date, cited, open, abstract, retracted, link } = work;
   const facts = [
     venue ? isolate(venue) : null,
-    year ? String(year) : null,
+    date || (year ? String(year) : null),
     cited === null ? null : cited ? t("work.cited", { count: cited }) : t("work.uncited"),
     open === null ? null : t(open ? "work.free" : "work.closed"),
     link ? makeLink(link, title) : null,
@@ -42,6 +42,7 @@ export function renderWork(work, { canAdd }) {
     authors.length ? el("p", { class: "authors" }, isolate(shortenNames(authors))) : null,
     el("p", { class: "about" }, joinFacts(facts)),
     retracted ? el("p", { class: "retracted" }, makeIcon("warning"), t("work.retracted")) : null,
+    work.sentence ? el("p", { class: "snippet" }, isolate(work.sentence)) : null,
     abstract ? renderAbstract(work) : null,
     actions,
   );
