@@ -109,10 +109,11 @@ class Requests(Generic[T]):
         self._slots = CapacityLimiter(MOST_AT_ONCE)
         self._running: set[_RunningCall] = set()
 
-    def cancel_all(self) -> None:
-        """The server stops."""
+    def close(self) -> None:
+        """Tell all threads to stop, and close what they worked on, as soon as they no longer need it."""
         for call in list(self._running):
             call.cancel()
+        self._backend.close()
 
     async def work(self, context: ServerRequestContext[Any], run: Callable[..., T], *arguments: object) -> T | _Failed:
         """run(backend, *arguments, call) in a thread, with its progress sent to the client."""
@@ -322,8 +323,8 @@ def _prompt_handlers(requests: Requests[Any]) -> dict[str, Any]:
 
 @asynccontextmanager
 async def stopping(requests: Requests[Any]) -> AsyncIterator[None]:
-    """At the end, the threads that still work are told to stop."""
+    """At the end, the threads that still work are told to stop, and what they worked on is closed."""
     try:
         yield
     finally:
-        requests.cancel_all()
+        requests.close()

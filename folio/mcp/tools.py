@@ -69,6 +69,11 @@ class Backend:
         self.app = app
         self.writes = writes
         self._retrievers = retrievers or RetrieverPool(app.open_library, app.retriever, app.open_indexes)
+        self._owns_retrievers = retrievers is None
+
+    def close(self) -> None:
+        if self._owns_retrievers:
+            self._retrievers.close()
 
     @contextmanager
     def library(self) -> Iterator[Library]:

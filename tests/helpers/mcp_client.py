@@ -15,7 +15,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult
 
 from folio.app import App
-from folio.mcp.server import make_server
+from folio.mcp.server import make_server, stopping
 from folio.mcp.tools import Backend
 from tests.helpers.cli_runner import CliRunner
 from tests.helpers.live_server import LIMIT_S
@@ -30,8 +30,9 @@ def in_memory(app: App, talk: Talk[T], *, writes: bool = False, era: Era = "auto
     """What a conversation with a server in this process gives, without a transport."""
 
     async def run() -> T:
-        server, _ = make_server(Backend(app, writes=writes))
-        return await _talk(Client(server, mode=era), talk)
+        server, requests = make_server(Backend(app, writes=writes))
+        async with stopping(requests):
+            return await _talk(Client(server, mode=era), talk)
 
     return anyio.run(run)
 
