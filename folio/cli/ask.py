@@ -60,9 +60,9 @@ def parser(prog: str) -> argparse.ArgumentParser:
     )
     resume = "continue the deep search that was stopped, with --online the search for papers"
     parser.add_argument("--resume", action="store_true", help=resume)
-    online = "if papers are missing: show searches for them, send them after a yes, fetch papers, and ask again"
+    online = "if papers are missing: look for them after a yes, and ask again"
     parser.add_argument("--online", action="store_true", help=online)
-    parser.add_argument("--yes", action="store_true", help="with --online: send the searches and fetch, unasked")
+    parser.add_argument("--yes", action="store_true", help="with --online: do not ask")
     parser.add_argument("--style", choices=["plain", "report"], help="sentences, or a report with headings")
     parser.add_argument("--show-evidence", action="store_true", help="also show the text that the answer was made from")
     parser.add_argument(

@@ -143,7 +143,7 @@ def add_paper_options(parser: argparse.ArgumentParser, does: str) -> None:
         ("collection", "NAME", "papers in this collection of Zotero or a bibliography, or in one below it"),
         ("tag", "NAME", "papers with this tag"),
         ("cited_by", "NAME", "papers that the paper with this name cites, as `folio fetch --expand cites` found"),
-        ("category", "NAME", "papers of this category of arXiv, such as cs.CL, or of a whole archive: cs"),
+        ("category", "NAME", "papers of this arXiv category, cs.CL, or archive, cs"),
     ):
         if name == "section" and does == "list":
             text = "papers with a section of this kind, such as methods, or with these words in its title"

@@ -54,9 +54,9 @@ def parser(prog: str) -> argparse.ArgumentParser:
     identifiers = "arXiv ids, DOIs, PubMed ids, links to them; a file with one on each line; - for standard input"
     named = f"{identifiers}; with --expand and --updates: papers in the index"
     parser.add_argument("identifiers", nargs="*", metavar="ID", help=named)
-    search = 'find works by words instead; arXiv takes "phrases", AND, OR, ANDNOT, (), ti:, au:, abs:, cat:'
+    search = 'find works by words; arXiv takes "phrases", AND, OR, ANDNOT, (), ti:, au:, abs:, cat:'
     parser.add_argument("--search", metavar="WORDS", help=search)
-    category = "works of this category of arXiv, such as cs.CL or a whole archive; without --search, all of the dates"
+    category = "works of this arXiv category, such as cs.CL; without --search, all of the dates"
     parser.add_argument("--category", action="append", default=[], metavar="NAME", help=category)
     expand = "find works that papers in the index cite, or that cite them (default: all papers)"
     parser.add_argument("--expand", choices=_DIRECTIONS, help=expand)
@@ -64,11 +64,11 @@ def parser(prog: str) -> argparse.ArgumentParser:
     parser.add_argument("--depth", type=positive_int, metavar="N", help=depth)
     cap = f"with --expand: maximum number of works in all (default: {_CAP}, at most {_LARGEST_CAP:,})"
     parser.add_argument("--cap", type=positive_int, metavar="N", help=cap)
-    source = "with --search: the service (default: openalex, or semanticscholar if that fails; arxiv for --category)"
+    source = "with --search: the service (default: openalex, or semanticscholar if that fails)"
     parser.add_argument("--source", choices=_SOURCES, help=source)
-    since = "only works of this year, month or day, or later: 2024, 2024-03, 2024-03-15"
+    since = "only works from this date on: 2024, 2024-03, 2024-03-15"
     parser.add_argument("--since", type=_first_day, metavar="DATE", help=since)
-    parser.add_argument("--until", type=_last_day, metavar="DATE", help="only works of this date or earlier")
+    parser.add_argument("--until", type=_last_day, metavar="DATE", help="only works up to this date")
     parser.add_argument("--open-access", action="store_true", help="only works that are free to read")
     cited = "only works cited at least N times"
     parser.add_argument("--min-cited", type=positive_int, default=0, metavar="N", help=cited)
