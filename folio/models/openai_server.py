@@ -315,7 +315,7 @@ class OpenAIServer(ModelServer):
         while True:
             pieces = self._pieces(request, ways, tokens)
             try:
-                piece = next(pieces, None)
+                begun = _beginning(pieces)
             except ValueError as error:
                 if type(error) is ValueError:  # LangChain's, for a stream without a single piece
                     self._require_reason(request)
@@ -328,8 +328,7 @@ class OpenAIServer(ModelServer):
                 ways = fewer
                 continue
             self.ways[request.model] = ways
-            if piece:
-                yield piece
+            yield from begun
             yield from pieces
             return
 
@@ -340,7 +339,7 @@ class OpenAIServer(ModelServer):
                 self.limits[model] = int(most[1])
             return True
         if any(words.search(refused.error) for words in _NAMED):
-            return refused.status_code not in _REFUSES
+            return refused.status_code not in _REFUSES | {IN_STREAM}
         return refused.status_code not in _REFUSES - {500} or refuses_thinking(refused)
 
     def _require_fitting(self, request: ChatRequest) -> tuple[int | None, int]:
@@ -520,6 +519,16 @@ def _chat_class() -> type[BaseChatOpenAI]:
             return ChatGenerationChunk(message=message)
 
     return LocalChat
+
+
+def _beginning(pieces: Iterator[AIMessageChunk]) -> list[AIMessageChunk]:
+    """The pieces up to the first that says something: before that, a server may still refuse."""
+    begun: list[AIMessageChunk] = []
+    for piece in pieces:
+        begun.append(piece)
+        if piece.content or piece.additional_kwargs or piece.response_metadata:
+            break
+    return begun
 
 
 def _source(error: Exception) -> Exception:

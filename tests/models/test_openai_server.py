@@ -111,6 +111,14 @@ def test_a_schema_is_sent_in_the_way_that_the_server_takes(
     assert asked == [*tried[: tried.index(taken) + 1], taken]  # what is refused once is not sent again
 
 
+def test_a_schema_may_be_refused_within_a_stream(stand_in: OpenAIStandIn) -> None:
+    refused = Scripted(ending="error", error="failed to parse grammar")
+    stand_in.reply, stand_in.ignores_format = [refused, refused, "It is the ice."], True
+    model = ChatModel.open(server_of(stand_in), MODEL)
+    assert write(model, shape=SHAPE) == "It is the ice."
+    assert ["response_format" in body for body in chats(stand_in)] == [True, True, False]
+
+
 def test_a_schema_has_no_lengths(stand_in: OpenAIStandIn) -> None:
     stand_in.reply = ["It is the ice."]
     write(ChatModel.open(server_of(stand_in), MODEL), shape=SHAPE)
