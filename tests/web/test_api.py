@@ -31,6 +31,7 @@ from tests.helpers.factories import GLACIERS, OTTERS, write_pdf
 from tests.helpers.fakes import hashing_app, read_here
 from tests.helpers.ollama_models import MINILM, QWEN3
 from tests.helpers.ollama_server import OllamaStandIn
+from tests.helpers.openai_server import OpenAIStandIn
 from tests.helpers.scripted_answerer import FALSE, REASON, every_outcome, script_answers
 from tests.helpers.web_client import (
     NOBODY,
@@ -132,6 +133,17 @@ def test_health_responds_while_ollama_is_silent(chosen: Open, ollama_server: Oll
     found = client.get("/health").json()
     assert found["models"]["llm"] == "extractive (built in)"
     assert "start Ollama, then run `ollama pull llama3.1:8b`" in found["better"]
+
+
+def test_health_names_the_only_model_of_another_server(chosen: Open) -> None:
+    with OpenAIStandIn(dimension=64) as server:
+        health = chosen(LLM="openai", OPENAI_BASE_URL=server.url).get("/health").json()
+        assert health["models"]["llm"] == f"llama3.1:8b ({server.url.removeprefix('http://')})"
+        assert (health["model"], health["chat_models"]) == ("llama3.1:8b", ["llama3.1:8b"])
+        server.models.clear()
+        health = chosen(LLM="openai", OPENAI_BASE_URL=server.url).get("/health").json()
+        assert (health["model"], health["chat_models"]) == ("", [])
+        assert "has no chat model. Load one there" in health["better"][0]
 
 
 def test_model_servers_are_looked_for_when_asked_to(
