@@ -54,12 +54,15 @@ class Live:
 
     _left: ClassVar[list[int]] = []  # ports of earlier servers: a browser has their page's files in its cache
 
-    def __init__(self, app: App, port: int = 0, *, is_online: bool = False, **rules: Any) -> None:
+    def __init__(
+        self, app: App, port: int = 0, *, is_online: bool = False, assistants_write: bool = False, **rules: Any
+    ) -> None:
         """rules: further ones of AccessRules."""
         self._socket = self._listen(port)
         self.port: int = self._socket.getsockname()[1]
         online = OnlineServices(app.internet) if is_online else None
-        web = make_web(app, AccessRules(host="127.0.0.1", port=self.port, **rules), online)
+        access = AccessRules(host="127.0.0.1", port=self.port, **rules)
+        web = make_web(app, access, online, assistants_write=assistants_write)
         self._server = uvicorn.Server(make_config(Late(web) if LATE_S else web))
         self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [self._socket]})
         self.url = f"http://127.0.0.1:{self.port}"

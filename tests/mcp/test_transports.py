@@ -230,11 +230,16 @@ def test_it_is_guarded_as_the_rest_of_the_api(live: Live) -> None:
         assert "/mcp" not in client.get("/openapi.json", headers=accepted).json()["paths"]
 
 
-def test_it_reads_only_unless_the_server_was_told_otherwise(live: Live) -> None:
-    async def names(client: Client) -> set[str]:
-        return {tool.name for tool in (await client.list_tools()).tools}
+@pytest.mark.parametrize("writes", [False, True])
+def test_it_reads_only_unless_the_server_was_told_otherwise(app: HashingApp, writes: bool) -> None:
+    async def offered(client: Client) -> bool:
+        if is_there := "add_note" in {tool.name for tool in (await client.list_tools()).tools}:
+            await given(client, "add_note", paper="otters", words="Sea otters sleep on their backs", text="By MCP")
+        return is_there
 
-    assert "add_note" not in over_http(live.url, names, token=TOKEN)
+    with Live(app, assistants_write=writes) as running:
+        assert over_http(running.url, offered) is writes
+        assert [note["text"] for note in running.send("GET", "/notes")["notes"]] == ["By MCP"] * writes
 
 
 @pytest.mark.parametrize("era", ERAS)
