@@ -82,9 +82,9 @@ class Backend:
             yield library
 
     @contextmanager
-    def reader(self) -> Iterator[Reader]:
+    def reader(self, call: Call) -> Iterator[Reader]:
         """A retriever over the library. Raises StoreMissing, StoreMismatch, ModelError."""
-        with self._retrievers.acquire() as reader:
+        with self._retrievers.acquire() as reader, reader.retriever.cancellable(call.check_cancelled):
             yield reader
 
 
@@ -120,7 +120,7 @@ def _ref(paper: Paper, page: int | None = None) -> dict[str, Any]:
 def search_passages(backend: Backend, wanted: schema.SearchPassages, call: Call) -> schema.Passages:
     """Passages without an answer."""
     start = start_of(wanted)
-    with backend.reader() as reader:
+    with backend.reader(call) as reader:
         retriever = reader.retriever
         chosen = retriever.select(paper_filter(wanted, papers=wanted.papers))
         call.report("Searching")
@@ -171,7 +171,7 @@ def search_papers(backend: Backend, wanted: schema.SearchPapers, call: Call) -> 
         items, notice = [_paper(paper) for paper in papers[start : end + 1]], ""
     else:
         call.report("Searching")
-        with backend.reader() as reader, reader.library.reading():
+        with backend.reader(call) as reader, reader.library.reading():
             items, notice = _ranked(reader, wanted, fits, start)
     more = next_cursor(wanted, end) if len(items) > wanted.limit else None
     return schema.Papers(papers=items[: wanted.limit], notice=notice, next_cursor=more)
@@ -209,7 +209,7 @@ def ask(backend: Backend, wanted: schema.AskLibrary, call: Call) -> schema.Check
     warm_up()
     at = datetime.now(UTC).isoformat(timespec="seconds")
     models = backend.app.models
-    with backend.reader() as reader:
+    with backend.reader(call) as reader:
         chosen = reader.retriever.select(paper_filter(wanted, papers=wanted.papers))
         chat = backend.app.chat_over(
             reader.retriever, top_k=None, chosen=chosen, style=wanted.style, check_cancelled=call.check_cancelled
@@ -303,7 +303,7 @@ def _quote(cited: Quote, differs: Any = "") -> schema.CitedQuote:
 
 def check_claim(backend: Backend, wanted: schema.CheckClaim, call: Call) -> schema.ClaimCheck:
     """What the papers say of a sentence, such as one of another assistant's draft."""
-    with backend.reader() as reader:
+    with backend.reader(call) as reader:
         papers = reader.retriever.select(PaperFilter.parse(papers=wanted.papers)).papers or ()
         call.report("Checking the sentence")
         checker = backend.app.claim_checker(reader.library, reader.retriever, call.check_cancelled)
@@ -468,7 +468,7 @@ def library_status(backend: Backend, wanted: schema.NoArguments, call: Call) -> 
             pages = sum(paper.page_count for paper in library.papers())
             kept = len(notes.read(library.database))
             writable = backend.writes and not library.is_read_only
-        with backend.reader() as reader:
+        with backend.reader(call) as reader:
             models = reader.retriever.models
             with suppress(ModelError):
                 models = {**models, "llm": app.models.answerer(reader.retriever).name}

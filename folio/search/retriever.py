@@ -158,6 +158,7 @@ class Retriever:
         self._front_words: tuple[tuple[Stamp, int], dict[str, frozenset[str]]] | None = None  # of titles and abstracts
         self.embedder = embedder
         self.notice = ""  # of the last search: see SearchResult
+        self._check_cancelled: Callable[[], None] = lambda: None
         self._reranker = reranker
         self._fusion = fusion
 
@@ -203,14 +204,17 @@ class Retriever:
         clock = Stopwatch()
         self.notice = ""
         written = self._written(request, clock)
+        self._check_cancelled()
         with self._library.reading() as stamp:
             self._open_at(stamp)
             clock.lap("open")
             plan = self._plan(request, written, clock)
             candidates = self._on_indexes(partial(self._candidates, plan))
+            self._check_cancelled()
             fused = self._fused(candidates, plan)
             passages = self._read(fused, candidates, plan)
             clock.lap("read")
+        self._check_cancelled()
         reranked = self._reranked(passages, plan)
         selected = first_distinct(self._selected(reranked, plan), request.top_k)
         return SearchResult(tuple(selected), clock.laps, plan.ranked, self.notice)
@@ -228,6 +232,15 @@ class Retriever:
         has_words = any(hit.lexical is not None for hit in result.hits)
         no_words = "" if has_words or not result.hits else NO_WORDS
         return replace(result, notice=" ".join(filter(None, [spelt.note, result.notice, no_words])))
+
+    @contextmanager
+    def cancellable(self, check_cancelled: Callable[[], None]) -> Iterator[None]:
+        """Inside, a search calls this between its stages: it raises to end the search."""
+        before, self._check_cancelled = self._check_cancelled, check_cancelled
+        try:
+            yield
+        finally:
+            self._check_cancelled = before
 
     def search_papers(
         self,

@@ -7,7 +7,8 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterator, Sequence
 from contextlib import closing, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -19,10 +20,12 @@ from mcp.client.client import Client
 from mcp.shared.exceptions import MCPError
 
 from folio.mcp import http as mcp_http
+from folio.papers.model import Vectors
+from folio.search.builtin_reranker import BuiltinReranker
 from folio.store.library import Library
 from folio.system import workers
 from tests.helpers.cli_runner import CliRunner
-from tests.helpers.fakes import HashingApp, read_here
+from tests.helpers.fakes import HashingApp, HashingEmbedder, read_here
 from tests.helpers.live_server import LIMIT_S, Live, until
 from tests.helpers.mcp_client import ERAS, Era, command, given, http_client, in_memory, over_http, over_stdio, text_of
 from tests.helpers.ollama_server import OllamaStandIn
@@ -240,6 +243,48 @@ def test_it_reads_only_unless_the_server_was_told_otherwise(app: HashingApp, wri
     with Live(app, assistants_write=writes) as running:
         assert over_http(running.url, offered) is writes
         assert [note["text"] for note in running.send("GET", "/notes")["notes"]] == ["By MCP"] * writes
+
+
+class HeldEmbedder(HashingEmbedder):
+    """It embeds no question before it is let go."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.let_go = threading.Event()
+
+    def embed_queries(self, texts: Sequence[str]) -> Vectors:
+        vectors = super().embed_queries(texts)
+        assert self.let_go.wait(LIMIT_S)
+        return vectors
+
+
+@pytest.mark.parametrize(("tool", "argument"), [("search_passages", "query"), ("ask", "question")])
+def test_cancelling_ends_a_search_at_its_next_step(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tool: str, argument: str
+) -> None:
+    embedder, app = HeldEmbedder(), small_app(tmp_path)
+    app = replace(app, hashing=embedder)
+    reranked, scores = list[Any](), BuiltinReranker.scores
+
+    def counted(*given: Any) -> list[float]:
+        reranked.append(given)
+        return scores(*given)
+
+    monkeypatch.setattr(BuiltinReranker, "scores", counted)
+    threads: list[threading.Thread] = []
+
+    async def cancelled(client: Client) -> None:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(client.call_tool, tool, {argument: LARGEST})
+            await anyio.to_thread.run_sync(until, lambda: embedder.queries)
+            tasks.cancel_scope.cancel()
+        threads.extend(thread for thread in threading.enumerate() if "AnyIO" in thread.name)
+        embedder.let_go.set()
+
+    in_memory(app, cancelled)
+    for thread in threads:
+        thread.join(LIMIT_S)
+    assert (len(embedder.queries), reranked) == (1, [])
 
 
 @pytest.mark.parametrize("era", ERAS)
