@@ -38,8 +38,7 @@ FIRST_WORDS = 4  # of a claim: its subject, which a place may have in the title 
 _CONTRADICTS = frozenset({"negation", "opposite", "comparison", "roles"})
 _DIFFERS = frozenset({"number", "count", "bound", "cell", "owner"})
 _LEANS = re.compile(
-    r"\W*(?:the|it|its|they|their|this|that|these|those|such|he|his|she|her|both|here|there|thus|hence|also|we|our)\b",
-    re.I,
+    r"\W*(?:it|its|they|their|this|that|these|those|such|he|his|she|her|both|here|there|thus|hence)\b", re.I
 )
 _PRONOUN = re.compile(r"\b(?:it|its|they|their|this|these)\b", re.I)
 _OTHER_WORDS = frozenset({"wording", "scattered"})
@@ -300,12 +299,12 @@ def _checked_words(claim: str) -> tuple[Word, ...]:
 
 
 def _is_mixed(aligned: Sequence[int | None], border: int) -> bool:
-    """Whether a claim takes words of two sentences by turns, and not first of one, then of the other.
+    """Whether a claim takes words of two sentences otherwise than first of the first, then of the second.
 
     aligned: see `align`. border: the number of words of the first sentence.
     """
     in_second = [place >= border for place in aligned if place is not None]
-    return sum(one != other for one, other in pairwise(in_second)) > 1
+    return any(one and not other for one, other in pairwise(in_second))
 
 
 def _about(paper: Paper) -> tuple[Word, ...]:

@@ -39,7 +39,8 @@ _MOST = _pattern(r"most, majority, mostly, mainly, usually, typically, generally
 _ONLY = _pattern(r"only, solely, exclusively, just, merely, alone, sole")
 _ONLY_IF = _pattern(r"only (?:if|when|where|after|for|in|with|under|on), unless, except")
 _GO_TOGETHER = _pattern(
-    r"associat\w+, correlat\w+, linked, related, relationship, predict(?:s|ed|or|ors|ive)?, co-?occur\w*, covar\w+"
+    r"associat\w+, correlat\w+, linked (?:to|with), (?:is|are|was|were|be|been) (?:\w+ )?related, relationship,"
+    r" predict(?:s|ed|or|ors|ive)?, co-?occur\w*, covar\w+"
 )
 _CAUSES = _pattern(
     r"caus(?:e|es|ed|ing|al|ally), lead(?:s|ing)? to, led to, result(?:s|ed|ing)? in, because, due to, owing to,"

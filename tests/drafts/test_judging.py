@@ -99,6 +99,14 @@ def test_the_papers_own_words_are_quoted() -> None:
     )
 
 
+def test_the_words_of_two_sentences_are_not_mixed() -> None:
+    text = "The command is not needed on Windows. The demonstrations of the course were made on a Linux computer."
+    assert judged("The demonstrations of the course were made on Windows.", text).verdict == "not found"
+    text = "The Aletsch glacier is the largest of the Alps. It has a length of 23 kilometres, and many visitors."
+    found = judged("The Aletsch glacier has a length of 23 km.", text)
+    assert (found.verdict, len(found.sentences)) == ("supported", 2)
+
+
 def test_a_part_of_a_sentence_that_says_something_else_is_no_quote() -> None:
     text = "It is not true that the glacier reaches the valley of the Rhone."
     assert judged("The glacier reaches the valley of the Rhone.", text).verdict != "quoted"
