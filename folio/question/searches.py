@@ -31,16 +31,15 @@ def propose(question: str, missing: Sequence[str] = (), weights: Mapping[str, fl
     missing: the parts of the question that are not answered, all if there are none. weights: of its tokens, the rarest
     the largest: then one search has the rarest words alone.
     """
-    asked = [Question(text) for text in (missing or (question,))]
-    candidates: list[str] = []
-    for part in asked[:MOST]:
-        candidates.append(" ".join(_subject(part.text)))
-    for part in asked[:MOST]:
+    parts = [text for text in missing if _subject(text)] or [question]
+    asked = [Question(text) for text in parts[:MOST]]
+    candidates = [" ".join(_subject(part.text)) for part in asked]
+    for part in asked:
         candidates += _narrower(part, weights or {})
     searches = tuple(islice(_distinct(candidates), MOST))
     if len(searches) >= FEWEST:
         return searches
-    as_asked = (one_line(" ".join(_WORD.findall(text))) for text in (*missing, question))
+    as_asked = (one_line(" ".join(_WORD.findall(text))) for text in (*parts, question))
     return tuple(islice(_distinct((*searches, *as_asked)), FEWEST))
 
 

@@ -32,6 +32,7 @@ def _no_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     """tests/services holds the rates."""
     for service in RATES:
         monkeypatch.setitem(RATES, service, (1000, 1.0))
+    monkeypatch.setattr("folio.services.http._seconds_to_wait", lambda state: 0.0)
 
 
 @pytest.fixture

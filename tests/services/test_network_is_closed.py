@@ -1,4 +1,4 @@
-"""Nothing but `folio fetch` and `folio serve --online` opens the network, also where everything for it is set."""
+"""Nothing but `folio fetch`, and `folio ask` and `folio serve` with --online, opens the network, whatever is set."""
 
 from __future__ import annotations
 
@@ -38,7 +38,11 @@ def test_no_other_command_opens_a_socket(desk: CliRunner) -> None:
     (guard / "sitecustomize.py").write_bytes((ROOT / "tests" / "helpers" / "offline_guard.py").read_bytes())
     desk.settings |= {"EMBEDDER": "builtin", "LLM": "builtin", "PYTHONPATH": str(guard), "OFFLINE_GUARD": "none"}
     desk.settings |= {"CONTACT_EMAIL": "me@example.org", "OPENALEX_API_KEY": "secret", "S2_API_KEY": "secret"}
-    for command in (("ingest.py", "--jobs", "1"), ("query.py", "--json", "How long is the Aletsch glacier?")):
+    for command in (
+        ("ingest.py", "--jobs", "1"),
+        ("query.py", "--json", "How long is the Aletsch glacier?"),
+        ("query.py", "--online", "How dense is the fur of a sea otter?"),  # searches are shown, and nothing is sent
+    ):
         ran = desk.spawn(*command)
         assert (ran.code, "BROKE OUT" in ran.err) == (0, False)
     assert not (desk.folder / "cache").exists()
