@@ -455,6 +455,7 @@ def test_what_the_library_knows_stands_beside_what_the_papers_say(start: Start, 
     assert {quote.paper.file for quote in answer.citations[1:]} == ({"glaciers.pdf"} if is_found else set())
     assert "Nothing about “glaciers” was found in 1 of 2 papers" in answer.notice
     assert (f"Nothing was found about “{rest[:-1]}”." in answer.notice) is not is_found
+    assert answer.missing == (() if is_found else (rest[:-1],))
     assert answer.standalone_question == question
 
 
@@ -499,6 +500,8 @@ def test_questions_that_name_papers_or_things(start: Start) -> None:
     answer = start().ask("Compare the Aletsch glacier and Hamlet").answer
     assert {quote.paper.file for quote in answer.citations} == {"glaciers.pdf"}
     assert "Nothing was found about Hamlet." in answer.notice
+    assert ["Hamlet" in part for part in answer.missing] == [True]
+    assert "Aletsch" not in answer.missing[0]
     asked = "How do glaciers differ from otters, and what do sea otters eat, and what length has the Aletsch glacier?"
     assert start().ask(asked).answer.question == asked
 
@@ -627,3 +630,12 @@ def test_a_long_text_is_understood_by_its_last_question(start: Start) -> None:
     assert searched(chat) == [LENGTH]
     assert answer.standalone_question == LENGTH
     assert IS_LONG in answer.text
+
+
+def test_what_the_papers_do_not_answer_is_named(start: Start) -> None:
+    painted = "Who painted the ceiling of the Sistine chapel?"
+    refused = start().ask(painted).answer
+    assert (refused.refused, refused.missing) == (True, (painted,))
+    assert start().ask(LENGTH).answer.missing == ()
+    assert start().ask("How many papers are there?").answer.missing == ()
+    assert start().ask("hello").answer.missing == ()
