@@ -180,7 +180,8 @@ def _watch(app: App, arguments: argparse.Namespace) -> int:
         jobs=arguments.jobs,
     )
     sync = Sync(app, folders, None if arguments.zotero is None else zotero, hooks, app.watched.poll_s)
-    where = ", ".join([*(plain_line(str(folder)) for folder in folders), *(["Zotero"] if not folders else [])])
+    names = [*map(str, folders), *([] if arguments.zotero is None else ["Zotero"])]
+    where = ", ".join(map(plain_line, names))
     try:
         sync.run(lambda: say(f"In step with {where}. Ctrl-C stops it."), strict=True)
     except (KeyboardInterrupt, SystemExit):
