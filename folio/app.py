@@ -64,7 +64,8 @@ if TYPE_CHECKING:
     from folio.store.conversations import Conversations
     from folio.store.notes import Area
     from folio.store.query_log import QueryLog
-    from folio.zotero.annotations import AnnotationsTaken, Rects
+    from folio.system.workers import GuardOptions
+    from folio.zotero.annotations import AnnotationsTaken, Places
     from folio.zotero.library import ZoteroLibrary
     from folio.zotero.sync import Described
 else:
@@ -503,28 +504,33 @@ class App:
         with closing(self.open_library(create=True)) as library:
             return sync.take_annotations(library, zotero, self._find_areas)
 
-    def _find_areas(self, path: Path, places: Sequence[tuple[int, Rects]]) -> Sequence[Area | None]:
+    def _find_areas(self, files: Sequence[Places]) -> list[Sequence[Area | None]]:
         """See zotero.annotations.FindAreas. A file that cannot be drawn has none."""
         from folio.pdf.annotations import PdfPlaces, areas_on_pages
+        from folio.system import workers
 
-        result = self.in_worker(areas_on_pages, PdfPlaces(path, tuple(places)))
-        return [None] * len(places) if isinstance(result, PaperError) else result
+        items = [PdfPlaces(path, places) for path, places in files]
+        none: dict[PdfPlaces, Sequence[Area | None]] = {item: [None] * len(item.places) for item in items}
+        with closing(workers.run_guarded(areas_on_pages, items, **self._guard(None))) as finished:
+            found = {item: areas for item, areas in finished if not isinstance(areas, PaperError)}
+        return [{**none, **found}[item] for item in items]
 
     def in_worker(self, function: Callable[[ItemT], ResultT], item: ItemT) -> ResultT | PaperError:
         """function(item) for one PDF, in a process with the limits of reading one; or why it failed."""
         from folio.system import workers
 
-        limits = self.limits(1)
-        finished = workers.run_guarded(
-            function,
-            [item],
-            jobs=1,
-            timeout_s=limits.patience_s,
-            cpu_s=limits.timeout_s,
-            memory_mb=limits.memory_mb,
-        )
-        with closing(finished):
+        with closing(workers.run_guarded(function, [item], **self._guard(1))) as finished:
             return next(finished).result
+
+    def _guard(self, jobs: int | None) -> GuardOptions:
+        """The limits of reading a PDF, for workers.run_guarded."""
+        limits = self.limits(jobs)
+        return {
+            "jobs": limits.jobs,
+            "timeout_s": limits.patience_s,
+            "cpu_s": limits.timeout_s,
+            "memory_mb": limits.memory_mb,
+        }
 
     def prune(self) -> list[Outcome]:
         """Drop the papers whose file is gone. The caller holds the writer lock."""

@@ -36,9 +36,10 @@ _COLOURS: Mapping[Colour, tuple[int, int, int]] = {
 }  # fmt: skip
 _GREY = 40  # a colour whose parts differ by less is none
 Rects = tuple[Area, ...]
-# Finds the area around rectangles of a PDF, as its page is shown; None where there is none. It is given the file, and
-# the page (from 1) and the rectangles of each place.
-FindAreas = Callable[[Path, Sequence[tuple[int, Rects]]], Sequence[Area | None]]
+# Finds the areas around rectangles of PDFs, as their pages are shown; None where there is none. It is given each file
+# with the page (from 1) and the rectangles of each place in it.
+Places = tuple[Path, tuple[tuple[int, Rects], ...]]
+FindAreas = Callable[[Sequence[Places]], Sequence[Sequence[Area | None]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,33 +167,55 @@ def keep_in_step(
     has no attachment of that link any more.
     """
     known = notes.origins(library.database)
+    states = {item: origin.state for item, (_, origin) in known.items()}
     present: set[str] = set()
     attachments: set[str] = set()
-    changed: list[Note] = []
+    changed: list[_Changed] = []
     papers = {paper.id: paper for paper in library.papers_by_id(annotated)}
     for id, of_paper in annotated.items():
         for attachment, path, every in of_paper:
             attachments.add(attachment)
             items = {f"{attachment.rpartition('/')[0]}/{each.key}": each for each in every}
-            if id not in papers:
-                present |= items.keys()
-                continue
-            new = {
-                item: each
-                for item, each in items.items()
-                if item not in known or known[item][1].state != _state(each, id)
-            }
             present |= items.keys()
-            changed += _as_notes(library, papers[id], attachment, path, new, known, find_areas)
+            if paper := papers.get(id):
+                new = {
+                    item: each
+                    for item, each in items.items()
+                    if each.page <= paper.page_count and states.get(item) != _state(each, id)
+                }
+                quotes = {item: _words(library, paper, each) for item, each in new.items()}
+                changed.append(_Changed(paper, attachment, path, new, quotes))
     gone = [
         note
         for item, (note, origin) in known.items()
         if item not in present and (origin.attachment in attachments or is_gone(origin.attachment))
     ]
-    if changed or gone:
-        notes.put_annotations(library.database, changed, gone)
-    count = sum(note.origin is not None and note.origin.item in known for note in changed)
-    return AnnotationsTaken(len(changed) - count, count, len(gone))
+    made = list(_as_notes(library, changed, known, find_areas))
+    if made or gone:
+        notes.put_annotations(library.database, made, gone)
+    count = sum(note.origin is not None and note.origin.item in known for note in made)
+    return AnnotationsTaken(len(made) - count, count, len(gone))
+
+
+@dataclass(frozen=True, slots=True)
+class _Changed:
+    """The new and changed annotations of an attachment, by their items in Zotero."""
+
+    paper: Paper
+    attachment: str
+    path: Path
+    annotations: Mapping[str, Annotation]
+    quotes: Mapping[str, NoteQuote | None]  # on their words; None if the page has them not
+
+    @property
+    def unplaced(self) -> list[str]:
+        return [item for item, quote in self.quotes.items() if quote is None]
+
+    @property
+    def places(self) -> Places:
+        """Of those that are not on words."""
+        each = (self.annotations[item] for item in self.unplaced)
+        return self.path, tuple((one.page, one.rects) for one in each)
 
 
 def _state(annotation: Annotation, paper: str) -> str:
@@ -201,28 +224,28 @@ def _state(annotation: Annotation, paper: str) -> str:
 
 def _as_notes(
     library: Library,
-    paper: Paper,
-    attachment: str,
-    path: Path,
-    items: Mapping[str, Annotation],
+    changed: Sequence[_Changed],
     known: Mapping[str, tuple[str, NoteOrigin]],
     find_areas: FindAreas,
 ) -> Iterator[Note]:
-    """Annotations of a paper, by their items in Zotero, as notes."""
-    on_pages = {item: each for item, each in items.items() if each.page <= paper.page_count}
-    anchors = {item: _words(library, paper, each) for item, each in on_pages.items()}
-    unplaced = [item for item, quote in anchors.items() if quote is None]
-    wanted = [(items[item].page, items[item].rects) for item in unplaced]
-    areas = dict(zip(unplaced, find_areas(path, wanted) if wanted else (), strict=True))
-    for item, found in anchors.items():
-        each = items[item]
-        quote = found or _without_words(library, paper, each.page, areas.get(item))
-        note, created = (known[item][0] if item in known else notes.new_id()), _time(each.created)
-        # Marked words that the page has not are shown, in place of a quote.
-        text = each.note if found or not each.text else "\n\n".join(filter(None, (f"“{each.text}”", each.note)))
-        origin = NoteOrigin(item, attachment, each.shade, _state(each, paper.id))
-        updated = max(created, _time(each.modified))
-        yield Note(note, each.colour, text[:MAX_TEXT], "", None, None, created, updated, (quote,), origin)
+    """Annotations as notes. All areas are found at once, because a process that draws pages takes long to start."""
+    wanted = [each for each in changed if each.unplaced]
+    found = find_areas([each.places for each in wanted]) if wanted else ()
+    areas: dict[str, Area | None] = {}
+    for each, of_file in zip(wanted, found, strict=True):
+        areas |= dict(zip(each.unplaced, of_file, strict=True))
+    for each in changed:
+        for item, quote in each.quotes.items():
+            one = each.annotations[item]
+            place = quote or _without_words(library, each.paper, one.page, areas.get(item))
+            # Marked words that the page has not are shown, in place of a quote.
+            words = "" if quote or not one.text else f"“{one.text}”"
+            text = "\n\n".join(filter(None, (words, one.note)))[:MAX_TEXT]
+            origin = NoteOrigin(item, each.attachment, one.shade, _state(one, each.paper.id))
+            created = _time(one.created)
+            updated = max(created, _time(one.modified))
+            id = known[item][0] if item in known else notes.new_id()
+            yield Note(id, one.colour, text, "", None, None, created, updated, (place,), origin)
 
 
 def _words(library: Library, paper: Paper, annotation: Annotation) -> NoteQuote | None:
