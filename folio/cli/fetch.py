@@ -1,6 +1,6 @@
 """`folio fetch` and fetch.py: brings in papers from the internet by identifier, words or citation, and updates papers.
 
-Only this command and `folio serve --online` use the internet.
+Only this command and, with --online, `folio ask` and `folio serve` use the internet.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ def parser(prog: str) -> argparse.ArgumentParser:
         " computers can reach the address",
     )
     token.add_argument("--token", help="the token itself; other users can see it in the list of processes")
-    online = "let the page search OpenAlex, Semantic Scholar and arXiv, and download papers (default: ONLINE)"
+    online = "let the page search services on the internet, and download papers (default: ONLINE)"
     parser.add_argument("--online", action="store_true", help=online)
     write = "let assistants at /mcp add notes, and log their questions: docs/mcp.md"
     parser.add_argument("--mcp-write", action="store_true", help=write)

@@ -1,5 +1,5 @@
-"""HTTP to the internet: rates, retries, limits, a cache. No other module does it, and only `folio fetch` and
-`folio serve --online` use it.
+"""HTTP to the internet: rates, retries, limits, a cache. No other module does it, and only `folio fetch`
+and, with --online, `folio ask` and `folio serve` use it.
 
 Every request goes over https to a service or a PDF host of services/addresses.py, at a public IP address: a host's name
 is resolved once, and the connection is made to the address that was checked. Replies are bounded while they arrive.
