@@ -23,7 +23,9 @@ _MODALS = _pattern(
     r"may(?! 20| 19|,? \d), might, could, would, should, ought, possibly, perhaps, probably, likely, unlikely,"
     r" suggest\w*, appears?, appeared, seem\w*, hypothes\w+, conjectur\w+, expect\w*, believe\w*, assum\w+,"
     r" potential\w*, presumabl\w+, apparently, arguably, speculat\w+, supposed\w*, plan(?:s|ned|ning)?, intend\w*,"
-    r" future work, in principle, in theory, tends?, tended, preliminary, we hope, uncertain\w*"
+    r" future work, in principle, in theory, tends?, tended, preliminary, we hope, uncertain\w*,"
+    r" (?:is|be|seems) possible, possibility, conceivabl\w*, plausibl\w*, unclear, unknown, claim(?:s|ed)?, argue[ds]?,"
+    r" alleg\w+, purport\w+, thought to, said to, rumou?r\w*"
 )
 _CONDITIONS = _pattern(r"if, unless, whether, provided that, as long as, on condition, assuming, in case")
 _PARTLY = _pattern(
@@ -68,6 +70,12 @@ _OTHERS = re.compile(
 OWN = re.compile(r"\b(?:we|our|ours|us|i|my|this (?:paper|work|article|study|report|replication)|here)\b", re.I)
 _AS_AUTHOR = rf"(?:['’]s)?(?:\s+(?:and|&)\s+[A-Z]\w+)?(?:['’]s)?\s*(?:\bet\.? al\b|\w*\s*{HIDDEN})"
 _MARKED_END = re.compile(rf"{HIDDEN}\W*$")
+# What `normalised` takes for no denial: here it is one, unless a "than" makes it a bound
+_NOT_WHOLLY = re.compile(
+    r"(?:\b(?:not|no|never|cannot)|n['’]t) (?:all|always|every\w*|entirely|completely|fully|necessarily|surprisingly"
+    r"|longer|(?:more|less|fewer|later|earlier)\b(?! than))\b",
+    re.I,
+)
 _CLAUSE_END = re.compile(r"[,;:.()—](?:\s|$)|\b(?:but|whereas|while|although|and|or)\b")
 _REACH = 3  # words that a "not", an "all" or a "some" is said of
 _LEAST_OF_CLAUSE = 2  # words of the claim in a clause that speaks of it
@@ -143,6 +151,11 @@ def _clauses_of(told: Told) -> list[str]:
         for clause in clauses
         if sum(has_word(word.stem, wanted) for word in words_of_claim(clause)) >= _LEAST_OF_CLAUSE
     ]
+    covered = frozenset(word.stem for clause in about for word in words_of_claim(clause))
+    rest = [clause for clause in clauses if clause not in about]
+    for clause in rest:  # what only a short clause says
+        if any(has_word(word.stem, wanted) and word.stem not in covered for word in words_of_claim(clause)):
+            about.append(clause)
     return about or clauses
 
 
@@ -163,7 +176,11 @@ def _names_another(told: Told) -> bool:
 
 
 def _denied(told: Told) -> Iterator[Fault]:
-    """That one of the two denies what the other says."""
+    """That one of the two denies what the other says, or denies that it is wholly so."""
+    for text, other, how in ((told.claim, told.source, "without"), (told.source, told.claim, "with")):
+        if (found := _NOT_WHOLLY.search(text)) and not _NOT_WHOLLY.search(other):
+            yield Fault("negation", f"the paper says it {how} “{found.group()}”")
+            return
     claim, source = normalised(told.claim), normalised(told.source)
     for text, other, how in ((claim, source, "without"), (source, claim, "with")):
         there = [word.stem for word in words_of_claim(other)]

@@ -28,20 +28,19 @@ _SAYS_NOTHING = frozenset(
     stem
     for word in (
         "according achieve achieved across actually additional additionally allow along already also although"
-        " among apply approach article aspect author based become call called carry case certain come"
-        " comprise concern conduct consider consist contain context contribution corresponding"
-        " demonstrate describe design develop different discuss document effort employ entire equip especially"
-        " eventually explain explicit explore face feature final finally find finding following fully"
-        " furthermore generally get give given goal good hand help hence highlight implement implementation"
-        " include indeed indicate instance introduce introduction investigate involve issue itself kind"
-        " latter lead let level like made main mainly make manner mean means mention method moreover namely need"
-        " notably note number observe obtain offer order overall overview own paper part particular particularly per"
-        " perform place point present presentation previously problem proceed produce program project"
-        " propose provide publication purpose put rather realise really receive regard relate relevant"
-        " report research respect result reveal role run say see serve set several shape show simply situation so"
-        " specific specifically state step study subsequently such summarise support take task technique"
-        " therefore thus together tool towards turn type typical ultimately upon use used user using"
-        " utilise various version via want way well whole whose within work write written yield"
+        " among apply approach article aspect author based become call called carry case certain come comprise"
+        " concern conduct consider consist contain context contribution corresponding demonstrate describe design"
+        " develop discuss document effort employ entire equip especially eventually explain explicit explore face"
+        " feature final finally find finding following fully furthermore generally get give given goal good hand"
+        " help hence highlight implement implementation include indeed indicate instance introduce introduction"
+        " investigate involve issue itself kind latter lead let level like made main mainly make manner may mean"
+        " means might mention method moreover namely need notably note number observe obtain offer order overall"
+        " overview own paper part particular particularly per perform place point present presentation previously"
+        " problem proceed produce program project propose provide publication purpose put rather realise really"
+        " receive regard relate relevant report research respect result reveal role run say see serve set several"
+        " shape show simply situation so specific specifically state step study subsequently such summarise"
+        " support take task technique therefore thus together tool towards turn type typical ultimately upon use"
+        " used user using utilise various version via want way well whole whose within work write written yield"
     ).split()
     for stem in tokenize(word)
 )
@@ -127,9 +126,30 @@ def _words(text: str) -> Iterator[Word]:
             held = ""
             if part.casefold() in _MODIFYING and place + 1 < len(parts):
                 held = written
-            elif written not in STOP_WORDS and len(written) > 1 and (tokens := tokenize(written)):
+            elif written not in STOP_WORDS and len(written) > 1 and (tokens := tokenize(_plain(written))):
                 yield Word(tokens[0], at, written, part[0].isupper())
             at += len(part) + 1
+
+
+# Forms that a stemmer does not bring together
+_IRREGULAR = {
+    form: verb
+    for group in (
+        "take took taken|get got gotten|give gave given|make made|run ran|find found|hold held|keep kept|lead"
+        " led|leave left|mean meant|see saw seen|say said|send sent|show shown|teach taught|think thought|tell"
+        " told|write wrote written|build built|buy bought|bring brought|begin began begun|choose chose chosen|come"
+        " came|do done|draw drew drawn|feel felt|know knew known|become became|speak spoke spoken|break broke"
+        " broken|drive drove driven|win won|meet met|read|understand understood|child children|mouse mice|foot"
+        " feet|man men|woman women|person people|criterion criteria|phenomenon phenomena|hypothesis"
+        " hypotheses|analysis analyses|datum data"
+    ).split("|")
+    for verb, *forms in (group.split(),)
+    for form in forms
+}
+
+
+def _plain(word: str) -> str:
+    return _IRREGULAR.get(word, word)
 
 
 def says_nothing(stem: str) -> bool:
