@@ -18,11 +18,10 @@ from folio.answer_types import Evidence
 from folio.drafts.masking import masked
 from folio.drafts.roles import in_place_of, is_scattered, other_owner, other_roles
 from folio.drafts.strength import OWN, Told, is_subject, overstated
-from folio.drafts.wording import Word, align, has_word, says_nothing, words_of_claim
+from folio.drafts.wording import Word, align, are_opposite, has_word, says_nothing, words_of_claim
 from folio.grounding.conflicts import are_apart
 from folio.grounding.grounder import Attribution, Fault, faults, is_verbatim
 from folio.grounding.names import has_name, key
-from folio.grounding.negation import sides_of
 from folio.grounding.quantities import quantities
 from folio.grounding.sentences import EvidenceSentence, is_row, neighbours, number_sentences
 from folio.papers.model import Paper
@@ -245,7 +244,7 @@ class Judge:
     def _faults(self, claim: str, place: _Place) -> Iterator[Fault]:
         """What speaks against a place, the gravest first."""
         text, said = place.text, [word for word in place.missing if not says_nothing(word.stem)]
-        opposed = [word for word in place.missing if _has_opposite(word.stem, _stems(text))]
+        opposed = [word for word in place.missing if any(are_opposite(word.stem, other) for other in _stems(text))]
         for word in said:
             if word not in opposed:
                 yield Fault("wording", f"the place that is nearest does not say “{word.written}”")
@@ -322,15 +321,3 @@ def _spelled_out(claim: str, text: str) -> frozenset[str]:
             if initials == acronym and there.isdisjoint(word.stem for word in run):
                 spelled.update(word.stem for word in run)
     return frozenset(spelled)
-
-
-def _has_opposite(stem: str, stems: frozenset[str]) -> bool:
-    """Whether a text has the opposite of a word: larger for smaller, unstable for stable."""
-    there = frozenset(pole for other in stems for pole in sides_of(other))
-    if any((number, not side) in there for number, side in sides_of(stem)):
-        return True
-    bare = [stem.removeprefix(prefix) for prefix in _NOT if stem.startswith(prefix)]
-    return not stems.isdisjoint((*bare, *(f"{prefix}{stem}" for prefix in _NOT)))
-
-
-_NOT = ("un", "in", "im", "ir", "non", "dis", "de", "mis")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations
 
-from folio.drafts.wording import Word, align, has_word, words_of_claim
+from folio.drafts.wording import Word, align, are_opposite, has_word, is_same_word, words_of_claim
 from folio.grounding.conflicts import are_apart
 from folio.grounding.grounder import Fault
 from folio.grounding.negation import sides_of
@@ -54,17 +54,24 @@ def _of_the_other_half(claim: str, source: str) -> str:
     parts = [words_of_claim(part) for part in _COORDINATES.split(source)]
     words = words_of_claim(claim)
     for word in words:
-        sides = sides_of(word.stem)
-        opposite = {(number, not side) for number, side in sides}
-        mine = [part for part in parts if any(not sides.isdisjoint(sides_of(each.stem)) for each in part)]
-        theirs = [part for part in parts if any(not opposite.isdisjoint(sides_of(each.stem)) for each in part)]
-        if not sides or not mine or not theirs or any(part in theirs for part in mine):
+        mine, theirs = _behind(parts, word.stem, is_same_word), _behind(parts, word.stem, are_opposite)
+        if mine is None or theirs is None:
             continue
-        here, there = (frozenset(each.stem for part in group for each in part) for group in (mine, theirs))
         rest = frozenset(each.stem for each in words if each is not word)
-        if _only(rest, there, [here]) > _only(rest, here, [there]):
+        if _only(rest, theirs, [mine]) > _only(rest, mine, [theirs]):
             return word.written
     return ""
+
+
+def _behind(
+    parts: Sequence[Sequence[Word]], stem: str, fits: Callable[[str, str], bool]
+) -> frozenset[str] | None:
+    """The stems behind the first word that fits a stem, in its part; None if none fits."""
+    for part in parts:
+        for place, word in enumerate(part):
+            if fits(stem, word.stem):
+                return frozenset(each.stem for each in part[place + 1 :])
+    return None
 
 
 def _is_turned_round(claim: str, source: str) -> bool:

@@ -161,7 +161,7 @@ def _clauses_of(told: Told) -> list[str]:
 
 def _secondhand(told: Told) -> Iterator[Fault]:
     """That the source reports what others found, and the claim gives it as the paper's own."""
-    if _OTHERS.search(told.claim) or _names_another(told):
+    if _OTHERS.search(told.claim.replace("he authors", "")) or _names_another(told):
         return
     if (other := _OTHERS.search(told.source)) and not OWN.search(told.source[: other.start()]):
         yield Fault("attribution", f"the paper reports this from others (“{other.group()}”)")

@@ -92,6 +92,7 @@ _FALSE_FRIENDS = frozenset(
     frozenset((tokenize(word) or [word])[0] for word in pair.split())
     for pair in ("community communication", "experience experiment", "author authority", "organ organise")
 )
+_NOT = ("un", "in", "im", "ir", "non", "dis", "de", "mis")
 _DEGREE = re.compile(r"(?<=\w{4})(?:er|est|li)$")  # deeper, deepest, deeply, as stems
 _MEMBERS: dict[str, set[int]] = {}
 for _number, _group in enumerate(_SAME.split("|")):
@@ -181,7 +182,21 @@ def align(words: Sequence[Word], source: Sequence[Word]) -> list[int | None]:
 
 def has_word(stem: str, source: frozenset[str]) -> bool:
     """Whether a source, as stems, has a word, a form of it, or one that means the same."""
-    return stem in source or any(_is_form(stem, other) or means_same(stem, other) for other in source)
+    return stem in source or any(is_same_word(stem, other) for other in source)
+
+
+def is_same_word(stem: str, other: str) -> bool:
+    """Whether two stems are of one word, or of two that mean the same."""
+    return stem == other or _is_form(stem, other) or means_same(stem, other)
+
+
+def are_opposite(stem: str, other: str) -> bool:
+    """Whether two stems are opposites: larg and small, satisfi and dissatisfi."""
+    sides = sides_of(other)
+    if any((number, not side) in sides for number, side in sides_of(stem)):
+        return True
+    short, long = sorted((stem, other), key=len)
+    return any(long == f"{prefix}{short}" for prefix in _NOT)
 
 
 @lru_cache(maxsize=65536)
