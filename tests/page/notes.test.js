@@ -11,7 +11,18 @@ function makeNote(id, more = {}, paper = OTTERS, start = 0) {
   const quote = { paper, start, end: start + 9, page: 3, label: "3", quote: `Quote of ${id}`, place: "here" };
   const dates = { created: "2026-01-01T00:00:00Z", updated: "2026-01-01T00:00:00Z" };
   const file = paper === OTTERS ? "otters.pdf" : "alps.pdf";
-  const rest = { colour: "", text: "", statement: "", conversation: null, turn: null, title: "", zotero: "", is_annotation: false, shade: "", ...dates };
+  const rest = {
+    colour: "",
+    text: "",
+    statement: "",
+    conversation: null,
+    turn: null,
+    title: "",
+    zotero: "",
+    is_annotation: false,
+    shade: "",
+    ...dates,
+  };
   return { id, quotes: [quote], paper, file, ...rest, ...more };
 }
 
