@@ -80,7 +80,7 @@ _AHEAD = re.compile(r"\bu=[567]\b")
 _PAGE_CACHE = "private, max-age=600"
 _VERSION = re.compile("[0-9a-f]{16}")
 # Routes for POST that only read; and tries of a request whose connection to the database is cut, before the last one
-_READING = frozenset({"/search"})
+_READING = frozenset({"/search", f"{PREFIX}embeddings"})
 _TRIES = 5
 _FOREVER = "private, max-age=31536000, immutable"
 UNDO = "^[0-9a-f]{16}$"
@@ -152,7 +152,7 @@ def make_web(
         _fetch_routes(app, service.fetcher, threads),
         _upload_routes(service.uploads),
         _event_routes(broadcast),
-        openai_routes(app, service, answers, threads, rules),
+        openai_routes(app, service, answers, threads, rules, _RepeatedRoute),
     ):
         web.include_router(routes)
     _add_page(web, service.prepare_pages)

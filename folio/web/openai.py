@@ -23,6 +23,7 @@ import anyio
 from anyio import CapacityLimiter, to_thread
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
+from fastapi.routing import APIRoute
 from pydantic import ValidationError
 from sse_starlette import EventSourceResponse
 
@@ -61,10 +62,16 @@ _STOPPED = ("Folio was stopped while it answered.", "Ask again.")
 
 
 def openai_routes(
-    app: App, service: Service, answers: Answers, threads: RequestThreads, rules: AccessRules
+    app: App,
+    service: Service,
+    answers: Answers,
+    threads: RequestThreads,
+    rules: AccessRules,
+    route_class: type[APIRoute],
 ) -> APIRouter:
     responses: dict[int | str, dict[str, Any]] = {status: {"model": schema.OpenAIError} for status in ("4XX", "5XX")}
-    routes = APIRouter(prefix=schema.PREFIX.rstrip("/"), tags=["OpenAI"], responses=responses)
+    prefix = schema.PREFIX.rstrip("/")
+    routes = APIRouter(prefix=prefix, tags=["OpenAI"], route_class=route_class, responses=responses)
     began, embedding_slots = int(time()), CapacityLimiter(MAX_CONCURRENT_EMBEDDINGS)
 
     @routes.get("/models")
