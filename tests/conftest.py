@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import sys
+import time
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -16,6 +17,7 @@ from hypothesis import settings
 
 from folio import model_choice
 from folio.models import minilm, model_server, reader
+from folio.services.cache import CancellableClock
 from folio.store import indexes
 from folio.store.library import Library
 from tests.helpers.cli_runner import HUB_AND_TRACING, CliRunner
@@ -147,7 +149,21 @@ def server() -> Iterator[SourceServer]:
 
 
 @pytest.fixture
-def online(desk: CliRunner, server: SourceServer) -> CliRunner:
+def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Waits between requests to services pass at once: they move the clock that the rates are counted by."""
+    skipped = 0.0
+
+    def sleep(clock: CancellableClock, seconds: float) -> None:
+        nonlocal skipped
+        clock._check()
+        skipped += seconds
+
+    monkeypatch.setattr(CancellableClock, "sleep", sleep)
+    monkeypatch.setattr(CancellableClock, "now", lambda clock: time.time() + skipped)
+
+
+@pytest.fixture
+def online(desk: CliRunner, server: SourceServer, hurried: None) -> CliRunner:
     """A new user's folder, with the server in place of the services."""
     desk.settings |= {"EMBEDDER": "builtin", "LLM": "builtin", "SOURCES_STAND_IN": server.url}
     return desk

@@ -13,7 +13,6 @@ from folio.bibliography import bibtex
 from folio.cli import fetch
 from folio.papers.metadata import Field, Metadata, PersonName
 from folio.services import arxiv
-from folio.services.cache import SystemClock
 from folio.store.indexes import LIBRARY
 from tests.cli.test_papers import run as run_papers
 from tests.helpers.cli_runner import CliRunner
@@ -346,10 +345,7 @@ def test_an_empty_library_of_a_killed_run_is_no_obstacle(online: CliRunner, offe
     assert list(papers_of(online)) == ["2101.00001 Glaciers of the Alps.pdf"]
 
 
-def test_a_download_that_is_cut_leaves_nothing(
-    online: CliRunner, offers: SourceServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(SystemClock, "sleep", lambda self, seconds: None)  # between attempts
+def test_a_download_that_is_cut_leaves_nothing(online: CliRunner, offers: SourceServer) -> None:
     offers.add("/files/otters", Answer(b"%PDF-1.7 half", length=10**5))
     ran = online.fetch("--yes", OTTER_DOI)
     assert ran.code == 1

@@ -8,15 +8,12 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from threading import Event
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import openai
 import pytest
 from fastapi.testclient import TestClient
 from markdown_it import MarkdownIt
-from openai import OpenAI
-from openai.types.chat import ChatCompletion
 
 from folio.answer_types import Checking, Evidence, Sentence
 from folio.schema.openai import MOST_INPUTS
@@ -27,6 +24,11 @@ from tests.helpers.ollama_server import OllamaStandIn
 from tests.helpers.scripted_answerer import FALSE, IS_LONG, Part, cited, every_outcome, script_answers
 from tests.helpers.web_client import NOBODY, TOKEN, client_of, json_of, papers_by_file, send_request, small_app
 
+if TYPE_CHECKING:
+    from openai import OpenAI
+    from openai.types.chat import ChatCompletion
+
+# openai is imported where it is used: each worker imports all files of tests.
 LENGTH, SLEEP = "What length has the Aletsch glacier?", "How do sea otters sleep?"
 CHAT = "/v1/chat/completions"
 
@@ -45,6 +47,8 @@ def http(shared: HashingApp) -> Iterator[TestClient]:
 
 
 def client_over(http: TestClient, key: str = "none") -> OpenAI:
+    from openai import OpenAI
+
     return OpenAI(base_url="http://127.0.0.1:8420/v1", api_key=key, http_client=http, max_retries=0)
 
 
@@ -99,6 +103,8 @@ def test_the_models_are_listed_with_the_scopes_of_the_library(client: OpenAI) ->
     ],
 )
 def test_a_model_that_is_not_there_is_not_found(client: OpenAI, model: str, problem: str) -> None:
+    import openai
+
     for ask in (lambda: client.models.retrieve(model), lambda: said(client, SLEEP, model=model)):
         with pytest.raises(openai.NotFoundError) as refused:
             ask()
@@ -275,6 +281,8 @@ def test_what_changes_nothing_is_ignored(client: OpenAI) -> None:
 
 
 def test_errors_have_openais_form_here_alone(shared: HashingApp) -> None:
+    import openai
+
     with client_of(shared, TOKEN) as http:
         with pytest.raises(openai.AuthenticationError) as refused:
             client_over(http, "wrong").models.list()
@@ -290,6 +298,8 @@ def test_errors_have_openais_form_here_alone(shared: HashingApp) -> None:
 
 
 def test_an_empty_library_has_models_and_says_so(tmp_path: Path) -> None:
+    import openai
+
     (tmp_path / "papers").mkdir()
     with client_of(hashing_app(tmp_path, LLM="builtin")) as http:
         client = client_over(http)
@@ -299,6 +309,8 @@ def test_an_empty_library_has_models_and_says_so(tmp_path: Path) -> None:
 
 
 def test_a_failure_in_a_stream_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import openai
+
     def fails(evidence: Sequence[Evidence]) -> Iterator[Part]:
         yield Sentence(IS_LONG, (cited(evidence, IS_LONG),))
         raise OSError(28, "No space left on device")
@@ -310,6 +322,8 @@ def test_a_failure_in_a_stream_is_an_error(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_a_busy_server_asks_to_come_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import openai
+
     monkeypatch.setattr("folio.web.answering.MOST_ANSWERS", 0)
     with client_of(small_app(tmp_path)) as http, pytest.raises(openai.RateLimitError) as refused:
         said(client_over(http), SLEEP)
@@ -329,6 +343,8 @@ def test_a_client_that_leaves_stops_the_answer(tmp_path: Path, ollama_server: Ol
 
 def test_sentences_come_as_they_are_ready(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first one is read while the second waits for it: it would never come otherwise."""
+    from openai import OpenAI
+
     seen = Event()
 
     def waits(evidence: Sequence[Evidence]) -> Iterator[Part]:
