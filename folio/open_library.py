@@ -43,6 +43,8 @@ class Filters(TypedDict, total=False):
     tag: Names
     cited_by: Names
     """Names of papers that cite the wanted papers."""
+    category: Names
+    """Categories of arXiv, "cs.CL", or whole archives: "cs"."""
 
 
 class OpenLibrary:
