@@ -28,6 +28,8 @@ NOT_RUN = {  # how an example begins -> why it does not run here
     "export ": "belongs to the command behind it",
     "cp ": "belongs to Docker's command behind it",
     "folio ask --json ": "names the option",
+    "folio ask --online ": "names the option; tests/cli/test_online.py runs it",
+    "folio mcp": "waits for an assistant; tests/mcp has one",
     "folio serve": "serves until it is stopped; tests/web has it",
     "folio fetch": "uses the internet; tests/cli/test_fetch*.py run it against recorded answers",
     "folio ingest --on ray": "needs Ray; tests/shared has it",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from folio.schema.notes import NOTE
+from folio.schema.notes import NOTE, SHADE
 from folio.schema.papers import SHA256
 from folio.schema.web import CONVERSATION, KEY, NOT_BLANK, UPLOAD, YEARS_PATTERN
 
@@ -18,6 +18,7 @@ PATTERNS = {
     SHA256: "is not the id of a paper",
     UPLOAD: "is not the id of an upload",
     NOTE: "is not the id of a note",
+    SHADE: "is not a colour, such as #ffd400",
 }
 
 # Kind of an error of pydantic -> the same; the limits are those of the error's context

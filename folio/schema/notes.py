@@ -13,6 +13,7 @@ from folio.store.note_places import MAX_QUOTE, NoteFilter, Order, Place, PlacedN
 from folio.store.notes import MAX_QUOTES, MAX_TEXT, Colour
 
 NOTE = "^[0-9a-f]{16}$"
+SHADE = "^(#[0-9a-f]{6})?$"
 NoteId = Annotated[str, Field(pattern=NOTE, description="Returned with a new note.")]
 MAX_NOTES = 10_000  # in a list or an export of chosen ones
 _Offset = Annotated[int, Field(ge=0, le=2**53)]
@@ -69,7 +70,7 @@ class NoteJson(Strict):
     """The link that opens the page of the first quote in Zotero; empty if the paper is not there."""
     is_annotation: bool
     """Whether it is an annotation of Zotero, which is changed and deleted there alone."""
-    shade: Annotated[str, Field(pattern="^(#[0-9a-f]{6})?$")]
+    shade: Annotated[str, Field(pattern=SHADE)]
     """Of an annotation of Zotero, its colour there."""
 
 

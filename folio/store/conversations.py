@@ -626,8 +626,13 @@ def restore(snapshot: str, library: Library) -> Answer | None:
     try:
         sentences = tuple(_restore_sentence(kept, evidence) for kept in answer["sentences"])
         # What an older Folio did not keep has the default of the dataclass.
-        left_out = tuple(RejectedSentence(*kept) for kept in answer.get("left_out", ()))
-        return Answer(**{**answer, "sentences": sentences, "evidence": tuple(evidence), "left_out": left_out})
+        made = {
+            "sentences": sentences,
+            "evidence": tuple(evidence),
+            "left_out": tuple(RejectedSentence(*kept) for kept in answer.get("left_out", ())),
+            "missing": tuple(answer.get("missing", ())),
+        }
+        return Answer(**{**answer, **made})
     except (ValueError, TypeError, KeyError):  # its pages begin elsewhere now, or an older Folio kept other fields
         return None
 

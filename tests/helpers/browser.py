@@ -196,9 +196,9 @@ class Tab:
             if clip["width"] <= 16 or clip["height"] <= 16:
                 return False  # not visible
             focused = self.seen(**clip)
-            self.page.evaluate("() => { window.focused = document.activeElement; window.focused.blur(); }")
-            plain = self.seen(**clip)
-            self.page.evaluate("window.focused.focus({ preventScroll: true })")
+        self.page.evaluate("() => { window.focused = document.activeElement; window.focused.blur(); }")
+        plain = self.seen(**clip)
+        self.page.evaluate("window.focused.focus({ preventScroll: true })")
         changed = np.abs(focused.astype(int) - plain.astype(int)).max(axis=2) > 40
         return int(changed.sum()) > 40
 

@@ -373,13 +373,14 @@ def test_conversations_and_notes_about_a_paper_are_linked(show: Open) -> None:
     paper = papers(tab)["otters.pdf"]["id"]
     quote = "OtterNet needs neither boats nor aeroplanes."
     made = {"quotes": [{"paper": paper, "quote": quote}], "colour": "yellow", "text": "<b>mine</b>"}
-    assert tab.context.request.post(f"{tab.url}/notes", data=made).ok
+    note = tab.context.request.post(f"{tab.url}/notes", data=made).json()["id"]
     tab.open(f"#paper/{paper}")
     expect(section(tab, "Notes").get_by_role("link", name="1 note")).to_have_text("1 note")
     expect(section(tab, "Notes").get_by_role("link", name="1 note")).to_have_attribute("href", f"#notes?paper={paper}")
     section(tab, "Conversations that cite it").get_by_role("link").click()
     assert hash_of(tab) == conversation
     expect(tab.find("#view-paper")).to_be_hidden()
+    assert tab.context.request.delete(f"{tab.url}/notes/{note}").ok  # other tests share the library
 
 
 def test_a_paper_is_edited_on_its_page(show: Open) -> None:
