@@ -105,7 +105,7 @@ check-python:
 	{ echo "Folio needs Python 3.11 or newer, and '$(BASE)' is not. Try: make PYTHON3=python3.12" >&2; exit 1; }
 
 .venv/.installed: requirements/base.txt | check-python
-	@echo "Installing the packages that Folio needs into .venv, about 640 MB; this takes a minute or two the first time." >&2
+	@echo "Installing the packages that Folio needs into .venv, about 700 MB; this takes a minute or two the first time." >&2
 	@$(PYTHON3) -m venv .venv
 	@$(PIP) -r requirements/base.txt
 	@touch $@

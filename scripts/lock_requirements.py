@@ -31,7 +31,7 @@ HEAD = """\
 # Everything that Folio can use, each package at the version that it is tested with. Made by `make requirements` from
 # pyproject.toml. requirements/ has the same part by part, with the hash of every file:
 #
-#     pip install -r requirements/base.txt    what reading, questions and the page need: 640 MB
+#     pip install -r requirements/base.txt    what reading, questions and the page need: 700 MB
 #     pip install -r requirements.txt         all of this page: 1.1 GB, and 4 GB more with PyPI's torch for Linux"""
 # For no system that Folio runs on
 UNUSED = "sys_platform == 'emscripten'"
