@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from folio.bibliography.imports import EntryIndex
 from folio.drafts.draft import Cited, Draft
 from folio.papers import references
+from folio.papers.citation_key import is_key_for
 from folio.papers.identifiers import bare_arxiv
 from folio.papers.model import Paper
 from folio.papers.people import is_same_family
@@ -59,7 +60,11 @@ class CitedPapers:
         if entry := self._entries.get(key):
             _, papers = self._index.papers_of(entry, ())
             return {paper.id for paper in papers}
-        return self._listed.get(key) or self._by_key.get(key.casefold(), set())
+        return (
+            self._listed.get(key)
+            or self._by_key.get(key.casefold())
+            or {paper.id for paper in self._papers.values() if is_key_for(key, paper)}
+        )
 
 
 def _listed(entries: Sequence[references.Entry], papers: Sequence[Paper]) -> dict[str, set[str]]:

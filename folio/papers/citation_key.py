@@ -76,6 +76,19 @@ def own_key(paper: Paper) -> str:
     return _ascii(paper.key) or f"paper{paper.id[:8]}"
 
 
+def is_key_for(key: str, paper: Paper) -> bool:
+    """Whether a key is made as people and reference managers make them: the first author's family name, the year, and
+    perhaps words of the title or a letter: "rose2020", "rose_etal_2020b", "roseZeroTrust2020"."""
+    authors = paper.metadata.authors.value
+    family = _ascii(OTHERS.sub("", authors[0].family)) if authors else ""
+    if not family or not paper.year:
+        return False
+    made = re.fullmatch(rf"{re.escape(family)}(?:etal)?([a-z]*){paper.year}([a-z]*)", _ascii(key))
+    return made is not None and all(
+        words in _ascii(paper.title) for words in (made[1], made[2] if len(made[2]) > 1 else "")
+    )
+
+
 def chosen_key(paper: Paper) -> str:
     """The key that a person, Zotero or a bibliography chose; "" for none, or one that BibTeX cannot read."""
     chosen = paper.metadata.citation_key.value

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from folio.bibliography import bibtex as bibtex_reader
 from folio.bibliography import csl as csl_reader
 from folio.bibliography.export import bibtex, csl_item, library_bibtex, library_csl_json
-from folio.papers.citation_key import citation_keys, own_key
+from folio.papers.citation_key import citation_keys, is_key_for, own_key
 from folio.papers.metadata import AND_OTHERS, Field, Metadata, PersonName
 from folio.papers.model import Paper
 from folio.shown_text import plain_line
@@ -332,6 +332,27 @@ def test_equal_keys_get_letters_and_a_persons_own_stays() -> None:
     other = paper("other.pdf", title="Sleet", citation_key="otter2020ice")
     assert citation_keys([other, own], {}) == {other.id: "otter2020ice", own.id: "otter2020icea"}
     assert citation_keys([other, own], {own.id: ["old", "otter2020ice"]})[own.id] == "otter2020ice"
+
+
+@pytest.mark.parametrize(
+    ("key", "is_for"),
+    [
+        ("ongaro2014", True),
+        ("Ongaro_etal_2014b", True),
+        ("ongaro2014search", True),
+        ("ongaroUnderstandableConsensusAlgorithm2014", True),
+        ("ongaro:2014-understandable", True),
+        ("ongaro2013", False),
+        ("ongaro2014paxos", False),
+        ("ongaroPaxos2014", False),
+        ("ousterhout2014", False),
+        ("ongaro", False),
+        ("2014", False),
+    ],
+)
+def test_a_key_of_somebody_else_tells_its_paper(key: str, is_for: bool) -> None:
+    assert is_key_for(key, paper(**RAFT)) == is_for
+    assert not is_key_for(key, paper(title="In Search"))
 
 
 def test_csl_json() -> None:
