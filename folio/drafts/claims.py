@@ -18,6 +18,7 @@ from folio.drafts.masking import HIDDEN, masked
 from folio.errors import EmbedderAway, UsageError
 from folio.grounding.conflicts import against
 from folio.grounding.grounder import LEAST_NEAR, Fault
+from folio.grounding.names import key, quoted
 from folio.grounding.sentences import EvidenceSentence, citations
 from folio.papers.model import Chunk, Hit, Paper
 from folio.protocols import Claim, Verifier
@@ -94,6 +95,9 @@ class ClaimChecker:
             best, verified_by = self._verified(words, best, judge)
         elif best.verdict == "not found":
             judge, best, verified_by = self._by_meaning(words, papers, judge, best)
+        are_whole = bool(papers) and all(paper.length <= LONGEST_READ for paper in papers)
+        if best.verdict == "not found" and are_whole and (part := _misquoted(words, [each for each, _ in judged])):
+            best = replace(best, fault=Fault("quotation", f"the paper does not have the words “{part}”"))
         cited = tuple(_citations(best))
         others = against(words, cited, judge.printed()) if judge is not None and best.verdict in _SUPPORTS else ()
         return CheckedClaim(words, best.verdict, best.fault, cited, others, tuple(papers), verified_by)
@@ -114,16 +118,16 @@ class ClaimChecker:
 
     def _judge_of(self, paper: Paper) -> Judge:
         """A judge by the whole text of a paper; of the last papers it is kept."""
-        key = paper.id, paper.length
-        if key not in self._judges:
+        known = paper.id, paper.length
+        if known not in self._judges:
             text = self.library.text(paper.id, 0, paper.length)
             whole = Hit(Chunk(0, paper.id, 0, paper.length), paper, text, 1.0)
             is_there = bool(text) and len(text) == paper.length
-            self._judges[key] = Judge([Evidence(1, paper, 0, paper.length, text, (whole,))] if is_there else [])
+            self._judges[known] = Judge([Evidence(1, paper, 0, paper.length, text, (whole,))] if is_there else [])
             if len(self._judges) > _PAPERS_KEPT:
                 self._judges.popitem(last=False)
-        self._judges.move_to_end(key)
-        return self._judges[key]
+        self._judges.move_to_end(known)
+        return self._judges[known]
 
     def _by_meaning(
         self, claim: str, papers: Sequence[Paper], judge: Judge | None, best: Judgement
@@ -170,6 +174,13 @@ class ClaimChecker:
         if verdict.contradicts >= LEAST_CONTRADICTED:
             return Judgement("contradicted", best.sentences, CONTRADICTED, best.coverage), ""
         return Judgement("not found", best.sentences, NOT_ENTAILED, best.coverage), ""
+
+
+def _misquoted(claim: str, judges: Sequence[Judge]) -> str:
+    """The first quotation of a claim that is not word for word in the papers; "" for none."""
+    parts = list(quoted(claim))
+    texts = [key(piece.text) for judge in judges for piece in judge.evidence] if parts else []
+    return next((part for part in parts if not any(key(part) in text for text in texts)), "")
 
 
 def without_citations(claim: str) -> str:

@@ -50,6 +50,16 @@ def test_a_claim_is_checked_against_the_papers_that_it_cites_alone(checker: Clai
     assert (other.verdict, other.reason) == ("number differs", "the paper has 23, not 32")
 
 
+def test_a_quotation_that_the_paper_does_not_have_is_named(checker: ClaimChecker) -> None:
+    glaciers = paper(checker, "glaciers.pdf")
+    for words in ('They write that it "has a height of 23 km" there.', "It “covers 82 miles” of the mountains."):
+        checked = checker.check(words, [glaciers])
+        assert (checked.verdict, checked.fault.rule if checked.fault else "") == ("not found", "quotation")
+        assert checked.reason.startswith("the paper does not have the words “")
+    right = checker.check('They write that it "has a length of 23 kilometres" there.', [glaciers])
+    assert right.fault is None or right.fault.rule != "quotation"
+
+
 def test_markers_of_citations_are_no_part_of_a_claim(checker: ClaimChecker) -> None:
     for marked in (r"~\cite[p.~4]{ice2020}", " [@ice2020, p. 4]", " [12, 14]", " (Funk et al., 2020)"):
         checked = checker.check(f"{LENGTH[:-1]}{marked}.")
