@@ -30,6 +30,7 @@ NOT_RUN = {  # how an example begins -> why it does not run here
     "folio ask --json ": "names the option",
     "folio ask --online ": "names the option; tests/cli/test_online.py runs it",
     "folio mcp": "waits for an assistant; tests/mcp has one",
+    "folio notes export --pdf": "their home is read as papers; tests/bibliography/test_annotated.py has another",
     "folio serve": "serves until it is stopped; tests/web has it",
     "folio fetch": "uses the internet; tests/cli/test_fetch*.py run it against recorded answers",
     "folio ingest --on ray": "needs Ray; tests/shared has it",

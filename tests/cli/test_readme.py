@@ -24,6 +24,7 @@ pytestmark = [
 ]
 
 RAFT = ("In Raft, a leader is elected by a majority. Raft is meant to be understood. " * 6,)
+DRAFT = "# Consensus\n\nIn Raft, a leader is elected by a majority [@raft].\n"
 CHECKOUT = ("config.py", "ingest.py", "query.py", "serve.py", "fetch.py", "evaluate.py", "Makefile", "README.md")
 # What installs packages, uses the internet, serves until it is stopped or needs Zotero; commands without arguments
 NOT_TYPED = re.compile(r"make test|pip |python (?:fetch|serve)|.*--zotero|.*folio( \w+)?$|python evaluate.py$")
@@ -46,6 +47,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in CHECKOUT:
         shutil.copy(ROOT / name, folder)
     write_pdf(folder / "papers" / "raft.pdf", RAFT, "In Search of an Understandable Consensus Algorithm")
+    (folder / "draft.md").write_text(DRAFT, encoding="utf-8")
     venv.create(folder / ".venv", symlinks=True)
     (packages,) = (folder / ".venv" / "lib").glob("python*/site-packages")
     (packages / "needed.pth").write_text("\n".join(site.getsitepackages()), encoding="utf-8")
