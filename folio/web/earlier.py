@@ -26,6 +26,10 @@ class EarlierTurn:
 
 def earlier_answers(reader: Reader, turns: Sequence[EarlierTurn]) -> list[Answer]:
     """The answers, in order. Their statements are the cited words, as they stand in the library now."""
+    return reader.retriever.repeat(lambda: _answers(reader, turns)) if turns else []
+
+
+def _answers(reader: Reader, turns: Sequence[EarlierTurn]) -> list[Answer]:
     answers: list[Answer] = []
     with reader.library.reading():
         for turn in turns[-MOST_TURNS:]:
