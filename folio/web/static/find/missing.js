@@ -37,6 +37,7 @@ export class MissingPapers {
       this.root.replaceChildren(renderProblem(api.toApiError(thrown), () => this.#show(run)));
     }
     /** @type {HTMLElement | null} */ (this.root.querySelector("input, button"))?.focus({ preventScroll: true });
+    this.root.scrollIntoView({ block: "nearest" });
   }
 
   #stop() {
