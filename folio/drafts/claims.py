@@ -95,7 +95,7 @@ class ClaimChecker:
             best, verified_by = self._verified(words, best, judge)
         elif best.verdict == "not found":
             judge, best, verified_by = self._by_meaning(words, papers, judge, best)
-        are_whole = bool(papers) and all(paper.length <= LONGEST_READ for paper in papers)
+        are_whole = bool(papers) and all(map(_is_read_whole, papers))
         if best.verdict == "not found" and are_whole and (part := _misquoted(words, [each for each, _ in judged])):
             best = replace(best, fault=Fault("quotation", f"the paper does not have the words “{part}”"))
         cited = tuple(_citations(best))
@@ -104,7 +104,7 @@ class ClaimChecker:
 
     def _judges_for(self, claim: str, papers: Sequence[Paper]) -> Iterator[Judge]:
         """A judge for each cited paper that is read as a whole, and one for what a search finds in the others."""
-        short = [paper for paper in papers if paper.length <= LONGEST_READ]
+        short = list(filter(_is_read_whole, papers))
         for paper in short:
             yield self._judge_of(paper)
         if len(short) < len(papers) or not papers:
@@ -174,6 +174,10 @@ class ClaimChecker:
         if verdict.contradicts >= LEAST_CONTRADICTED:
             return Judgement("contradicted", best.sentences, CONTRADICTED, best.coverage), ""
         return Judgement("not found", best.sentences, NOT_ENTAILED, best.coverage), ""
+
+
+def _is_read_whole(paper: Paper) -> bool:
+    return paper.length <= LONGEST_READ
 
 
 def _misquoted(claim: str, judges: Sequence[Judge]) -> str:

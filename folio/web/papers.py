@@ -123,12 +123,12 @@ class PaperFiles:
                 discard(temporary)
 
     def add_queued(
-        self, content: Path, name: str, progress: IngestProgress, on_place: Callable[[Placed], None]
+        self, content: Path, name: str, progress: IngestProgress, on_place: Callable[[Placed, str], None]
     ) -> Outcome:
         """Copy a queued file into PAPERS_DIR, as save_upload does, and ingest it. `content` does not change.
 
-        on_place: called before the file exists there, so that it can be deleted after a kill (take_back). Raises as
-        ingest does; StoreBusy before anything is written.
+        on_place: called with the hash of the file before it exists there, so that it can be deleted after a kill
+        (take_back), or refused. Raises as ingest does; StoreBusy before anything is written.
         """
         with self._writer_lock(_LOCK_TIMEOUT_S):
             return self._ingest(self._copy_in(content, name, on_place), progress, None)
@@ -143,7 +143,7 @@ class PaperFiles:
             with self.writing():
                 self._discard(Upload(SourceFile(str(path), path.name, ""), is_new=True))
 
-    def _copy_in(self, content: Path, name: str, on_place: Callable[[Placed], None]) -> Upload:
+    def _copy_in(self, content: Path, name: str, on_place: Callable[[Placed, str], None]) -> Upload:
         with no_space(self._folder):
             self._folder.mkdir(parents=True, exist_ok=True)
             temporary = self._folder / f"{_UPLOAD}{token_hex(8)}.pdf"
@@ -382,7 +382,7 @@ class PaperFiles:
         return self._hashes[key]
 
     def _move_into_place(
-        self, temporary: Path, name: str, on_place: Callable[[Placed], None] = lambda _: None
+        self, temporary: Path, name: str, on_place: Callable[[Placed, str], None] = lambda *_: None
     ) -> Upload:
         """Give a file this name or the next free one. Never overwrites; an identical file is reused.
 
@@ -390,7 +390,7 @@ class PaperFiles:
         """
         digest, stat = sha256_file(temporary), temporary.stat()
         for path in _candidates(self._folder, name):
-            on_place(Placed(path.name, stat.st_dev, stat.st_ino))
+            on_place(Placed(path.name, stat.st_dev, stat.st_ino), digest)
             try:
                 _put(temporary, path)
             except FileExistsError:

@@ -45,7 +45,6 @@ from folio.system.files import (
     no_space,
     remove,
     replace,
-    sha256_file,
     sync_folder,
     unusable,
     write_private,
@@ -58,7 +57,7 @@ logger = logging.getLogger(__name__)
 # The time of a record's file in ns, and its inode; each change makes a new file
 _Version = tuple[int, int]
 # Copies a file into PAPERS_DIR under a name, and ingests it
-AddPaper = Callable[[Path, str, IngestProgress, Callable[[Placed], None]], Outcome]
+AddPaper = Callable[[Path, str, IngestProgress, Callable[[Placed, str], None]], Outcome]
 
 _ID = re.compile("[0-9]{19}-[0-9a-f]{8}")
 # Seconds that an added file stays in the queue after the first client saw it, so that all open pages see it ...
@@ -365,10 +364,9 @@ class UploadQueue:
                 current.state, current.done, current.of = stage, done, of
             self._changes += 1
 
-        def begin(placed: Placed) -> None:
-            # Only now: the file may have waited for another writer for long.
-            if sha256_file(content) != record.sha256:
-                raise PaperError("The file was damaged on the disk of the server.", "Choose it again.")
+        def begin(placed: Placed, sha256: str) -> None:
+            if sha256 != record.sha256:
+                raise _damaged()
             with self._changing():
                 require_wanted()
                 self._save(current.id, record.model_copy(update={"tries": record.tries + 1, "placed": placed}))
@@ -386,6 +384,8 @@ class UploadQueue:
 
         content = self._content(current.id)
         check_cancelled()
+        if not content.is_file():
+            raise _damaged()
         outcome = self._add(content, record.file, StageProgress(report, check_cancelled), begin)
         fields: dict[str, Any] = {"state": "added", "status": outcome.status, "notes": list(outcome.notes)}
         with suppress(FolioError):  # the paper may already have been removed
@@ -563,6 +563,10 @@ _INTERNAL = ("Folio failed with an internal error.", "Try again. The terminal th
 
 def _interrupted(record: Record) -> str:
     return f"Folio ended {record.tries} times while it was adding {record.file}, which is tried again later."
+
+
+def _damaged() -> PaperError:
+    return PaperError("The file was damaged on the disk of the server.", "Choose it again.")
 
 
 def _failed(record: Record, error: str, remedy: str) -> Record:

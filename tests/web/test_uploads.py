@@ -304,11 +304,15 @@ def test_all_that_failed_are_tried_again_or_forgotten(
     assert contents(app) == []
 
 
-def test_a_file_damaged_in_the_queue_is_not_added(client: TestClient, app: HashingApp) -> None:
+@pytest.mark.parametrize("is_gone", [False, True])
+def test_a_file_damaged_in_the_queue_is_not_added(client: TestClient, app: HashingApp, is_gone: bool) -> None:
     with indexes.writing(app.store_folder):
         send(client, pdf_of())
         (content,) = contents(app)
-        (queue_folder(app) / content).write_bytes(pdf_of()[:-100])
+        if is_gone:
+            (queue_folder(app) / content).unlink()
+        else:
+            (queue_folder(app) / content).write_bytes(pdf_of()[:-100])
     (failed,) = rested(client)
     assert failed["error"] == "The file was damaged on the disk of the server."
     assert sorted(papers_by_file(client)) == []
