@@ -41,6 +41,8 @@ _UPLOAD = ".upload-"
 STALE_S = 3600
 # Seconds that removing a paper waits for the writer lock; ingesting another paper can hold it for minutes
 _LOCK_TIMEOUT_S = 2
+# Seconds that bringing papers back waits: the page offers it before the removal has updated the indexes
+_RESTORE_TIMEOUT_S = 30
 _MAX_NAME_BYTES = 200  # without the suffix; file systems allow 255
 _BLOCK_BYTES = 2**20
 # The header is within the first kilobyte of a PDF (ISO 32000-1, Annex H, implementation note 13).
@@ -262,7 +264,7 @@ class PaperFiles:
 
         Raises NotKnown if no removal of a paper is offered, and restores none then; as ingest does.
         """
-        with self._writer_lock(_LOCK_TIMEOUT_S):
+        with self._writer_lock(_RESTORE_TIMEOUT_S):
             with closing(self._app.open_library()) as library:
                 offered = {removal.paper: removal for removal in readings.removals(library.database)}
                 here = {paper.id for paper in library.papers_by_id(papers)}

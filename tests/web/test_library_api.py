@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
+from threading import Event
+from time import sleep
 from typing import Any
 
 import pytest
@@ -204,6 +207,25 @@ def test_a_paper_that_cannot_be_put_back_costs_no_other(
     assert failure["error"].startswith("The file alps/glaciers.pdf could not be moved back to its folder (")
     (app.settings.PAPERS_DIR / "alps").unlink()
     assert {paper["file"] for paper in restored(client, *both["papers"])} == {"otters.pdf", "alps/glaciers.pdf"}
+
+
+def test_a_paper_comes_back_although_its_removal_has_not_ended(
+    client: TestClient, app: HashingApp, ids: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    finish, begun = type(app).finish_ingest, Event()
+
+    def slow(app: HashingApp, **options: bool) -> None:
+        if not begun.is_set():
+            begun.set()
+            sleep(2.5)  # as on a slow computer; other changes of the library wait for 2 s
+        finish(app, **options)
+
+    monkeypatch.setattr(type(app), "finish_ingest", slow)
+    with ThreadPoolExecutor() as threads:
+        removing = threads.submit(client.delete, f"/papers/{ids['otters.pdf']}")
+        assert begun.wait(30)
+        assert [paper["file"] for paper in restored(client, ids["otters.pdf"])] == ["otters.pdf"]
+        assert removing.result().status_code == 200
 
 
 def test_a_restore_that_was_killed_is_taken_up(client: TestClient, app: HashingApp, ids: dict[str, str]) -> None:
