@@ -1,0 +1,237 @@
+"""Evidence tables as JSON models, for the web API and `folio table show --json`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from folio.schema.papers import Count, FromOne, PaperSpan, Sha256, Strict
+from folio.schema.web import NOT_BLANK, ErrorBody, FilterRequest, PaperIds
+from folio.table.cell import ColumnKind
+
+TABLE = "^[0-9a-f]{16}$"
+MAX_NAME, MAX_QUESTION, MAX_UNIT, MAX_CHOICES, MAX_EDIT = 200, 2_000, 50, 50, 10_000
+MAX_COLUMNS, MAX_ROWS = 50, 10_000
+TableId = Annotated[str, Field(pattern=TABLE, description="Returned with a new table.")]
+ColumnId = Annotated[str, Field(pattern=TABLE, description="Returned with a new column.")]
+ProjectId = Annotated[str, Field(max_length=100)]
+Name = Annotated[str, Field(pattern=NOT_BLANK, max_length=MAX_NAME)]
+ColumnQuestion = Annotated[str, Field(max_length=MAX_QUESTION)]
+Unit = Annotated[str, Field(max_length=MAX_UNIT)]
+Choices = Annotated[list[Annotated[str, Field(pattern=NOT_BLANK, max_length=MAX_NAME)]], Field(max_length=MAX_CHOICES)]
+RowState = Literal["here", "removed"]
+CellState = Literal["waiting", "running", "found", "not_found", "failed", "edited"]
+Again = Literal["failed", "not_found", "stale"]
+
+
+# Requests
+
+
+class NewColumn(Strict):
+    """A question that is put to each paper."""
+
+    name: Name
+    """The heading."""
+    question: ColumnQuestion = ""
+    """Empty: the name is asked for."""
+    kind: ColumnKind = "text"
+    unit: Unit = ""
+    """Of a column of numbers, which its cells are converted to for sorting; empty for any unit, or none."""
+    choices: Choices = Field(default_factory=list)
+    """Of a column of the kind "choice"."""
+
+
+class ColumnChanges(Strict):
+    """Changes of a column; null leaves a value as it is. With another question, kind, unit or choices its cells wait to
+    be asked again, but edited ones stay."""
+
+    name: Name | None = None
+    question: ColumnQuestion | None = None
+    kind: ColumnKind | None = None
+    unit: Unit | None = None
+    choices: Choices | None = None
+
+
+class NewTable(Strict):
+    name: Annotated[str, Field(max_length=MAX_NAME)] = ""
+    """Empty: named after its papers."""
+    project: ProjectId = ""
+    """The project that it belongs to; empty for none."""
+    filter: FilterRequest = FilterRequest()
+    """Its papers: `papers` for chosen ones, or the fields of a filter; nothing for all papers. `section` must be
+    empty."""
+    follows: bool = True
+    """Whether papers that are added later and fit get their rows. Chosen papers alone are never followed."""
+    columns: Annotated[list[NewColumn], Field(max_length=MAX_COLUMNS)] = Field(default_factory=list)
+    fill: bool = False
+    """Begin to fill it at once."""
+
+
+class TableChanges(Strict):
+    """Changes of a table; null leaves a value as it is."""
+
+    name: Name | None = None
+    project: ProjectId | None = None
+    follows: bool | None = None
+    columns: Annotated[list[ColumnId], Field(max_length=MAX_COLUMNS)] | None = None
+    """The ids of all its columns, in their new order."""
+
+
+class NewRows(Strict):
+    papers: Annotated[PaperIds, Field(min_length=1)]
+
+
+class FillRequest(Strict):
+    """What is asked besides the cells that wait. Edited cells are never asked."""
+
+    again: list[Again] = Field(default_factory=lambda: ["failed"])
+    """"failed": cells that failed. "not_found": those without an answer, for another model. "stale": those whose quotes
+    are no longer in the text of their paper."""
+
+
+class CellEdit(Strict):
+    text: Annotated[str, Field(pattern=NOT_BLANK, max_length=MAX_EDIT)]
+    before: Annotated[str, Field(max_length=MAX_EDIT)] | None = None
+    """The `edit` that was shown. If the cell has another one nothing is changed (409). Null changes it anyway."""
+
+
+# Replies and events
+
+
+class TableStateJson(Strict):
+    """What a table and its summary share."""
+
+    id: TableId
+    name: str
+    project: str
+    """Empty for none."""
+    found: Count
+    """The number of its cells in this state. Edited cells count as found."""
+    not_found: Count
+    waiting: Count
+    """Cells that were not asked yet, also those that are being asked."""
+    failed: Count
+    filling: bool
+    """Whether it is being filled, by this server or another program."""
+    updated: str
+    """ISO time in UTC."""
+
+
+class TableSummaryJson(TableStateJson):
+    """A table in a list."""
+
+    rows: Count
+    """Their number."""
+    columns: Count
+
+
+class TableList(Strict):
+    tables: list[TableSummaryJson]
+    """The last changed one first."""
+
+
+class ColumnJson(NewColumn):
+    id: ColumnId
+
+
+class RowJson(Strict):
+    """A paper of a table. Of a removed paper, what was known of it last."""
+
+    paper: Sha256
+    key: str
+    """Its citation key, as in the exported BibTeX."""
+    label: str
+    """Its name in citations: "Ongaro & Ousterhout 2014"."""
+    title: str
+    year: int | None
+    file: str
+    state: RowState
+
+
+class FindingJson(Strict):
+    """Words of a paper that answer a column's question."""
+
+    quote: Annotated[str, Field(min_length=1)]
+    """Verbatim, with the line breaks of the page."""
+    page: FromOne
+    """Physical page of the quote, from 1."""
+    label: str
+    """The label printed on the page, or its number."""
+    section: str
+    """The section of the quote, such as "§5.2 Leader election"; empty if unknown."""
+    start: Count
+    """Start of the quote in the text of its page, in characters."""
+    end: FromOne
+    span: PaperSpan
+    """Start and end of the quote in the text of the paper."""
+    value: str
+    """What to show first: "23 km", "yes", one of the choices, or a model's words; empty for the quote."""
+    number: float | None
+    """Of a column of numbers, in the unit of the column; null if it cannot be converted."""
+    unit: str
+    """The unit of `number`; empty for none."""
+    by_model: bool
+    """Whether `value` is in a model's words."""
+
+
+class CellJson(Strict):
+    paper: Sha256
+    column: ColumnId
+    state: CellState
+    """"edited": it has a person's text, whatever was found."""
+    findings: list[FindingJson]
+    """Several: places that disagree, best first. Of an edited cell, what was found."""
+    edit: str
+    """The person's text; empty for none."""
+    edit_number: float | None
+    """Of an edited cell in a column of numbers, its number in the unit of the column; null if it cannot be read."""
+    stale: bool
+    """Whether the text of the paper has changed, and does not have one of the quotes any more."""
+    error: ErrorBody | None
+    """Why it failed; null unless it did."""
+    changed: Count
+    """Grows with every change in the table; 0 for a cell that was never asked."""
+
+
+class TableJson(TableStateJson):
+    scope: str
+    """Its papers in words: "12 papers, tag consensus"."""
+    filter: FilterRequest
+    """Its papers, as they were chosen."""
+    follows: bool
+    """Whether papers that are added later and fit get their rows."""
+    columns: list[ColumnJson]
+    rows: list[RowJson]
+    """By year, the latest first, then by label."""
+    cells: list[CellJson]
+    """One for each row and column, also those that wait."""
+    changed: Count
+    """The number of the table's last change, for `since`."""
+
+
+class ChangedCells(Strict):
+    """What changed in a table since a change of a known number."""
+
+    cells: list[CellJson]
+    """Those that changed, and those that are being asked now."""
+    running: list[Sha256]
+    """The papers that are being asked now: their waiting cells are `running`, those of others are not."""
+    reload: bool
+    """Whether rows, columns or the table itself changed: then load the whole table."""
+    changed: Count
+    found: Count
+    not_found: Count
+    waiting: Count
+    failed: Count
+    filling: bool
+
+
+class SuggestedColumnJson(NewColumn):
+    papers: Count
+    """The number of papers with such a heading or caption; 0 for one that suits any papers."""
+
+
+class SuggestedColumns(Strict):
+    columns: list[SuggestedColumnJson]
+    """Best first."""
