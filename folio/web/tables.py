@@ -20,5 +20,6 @@
     GET    /tables/{id}/suggested-columns           SuggestedColumns, without the columns that it has
     GET    /tables/{id}/export?format=csv|markdown|docx|bibtex|json
 
-A change, a fill that goes on and a cell that lands are announced on /events as `tables`: {changed: [ids], deleted: [ids]}.
+A change, a fill that goes on and a cell that lands are announced on /events as `tables`: {changed: [ids], deleted:
+[ids]}.
 """
