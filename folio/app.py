@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from folio.store.notes import Area
     from folio.store.query_log import QueryLog
     from folio.system.workers import GuardOptions
+    from folio.table.finder import CellFinder
     from folio.zotero.annotations import AnnotationsTaken, Places
     from folio.zotero.library import ZoteroLibrary
     from folio.zotero.sync import Described
@@ -783,6 +784,18 @@ class App:
         return ClaimChecker(library, retriever or self.retriever(library), verifier)
 
     # For LangChain programs
+
+    def cell_finder(
+        self, library: Library, retriever: Retriever | None = None, *, model: str | None = None
+    ) -> CellFinder:
+        """What finds the cells of tables. retriever: over the library, if there is one already.
+
+        model: see ModelChoice.answerer. Raises StoreMissing if the library has no paper, StoreMismatch, ModelError.
+        """
+        from folio.table.finder import CellFinder
+
+        retriever = retriever or self.retriever(library)
+        return CellFinder(retriever, self.models.extractive(retriever))
 
     def langchain_retriever(self, top_k: int | None = None) -> FolioRetriever:
         """Folio's search as a LangChain retriever. The library stays open as long as the retriever exists."""

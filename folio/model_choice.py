@@ -29,6 +29,7 @@ from folio.search.retriever import Retriever
 if TYPE_CHECKING:
     from config import Settings
     from folio.answer.chat import Chat
+    from folio.answer.extractive import ExtractiveAnswerer
     from folio.answer.verifier import LlmVerifier
     from folio.deep.checkpoint import CheckpointFile
     from folio.deep.search import DeepSearch
@@ -339,11 +340,9 @@ class ModelChoice:
 
         Raises ModelError when a named model cannot answer, CloudModel when it runs on another computer.
         """
-        from folio.answer.extractive import ExtractiveAnswerer
-
         settings = self.settings
         tokens = settings.CONTEXT_TOKENS
-        extractive = ExtractiveAnswerer(self.meaning, self.reader, retriever.term_weights, evidence_tokens=tokens)
+        extractive = self.extractive(retriever)
         model = self.answer_model(model)
         if model == BUILTIN:
             return extractive
@@ -361,6 +360,13 @@ class ModelChoice:
             check_cancelled=check_cancelled,
             usual_tokens=self._usual_tokens,
         )
+
+    def extractive(self, retriever: Retriever) -> ExtractiveAnswerer:
+        """The built-in answerer over a retriever's store."""
+        from folio.answer.extractive import ExtractiveAnswerer
+
+        tokens = self.settings.CONTEXT_TOKENS
+        return ExtractiveAnswerer(self.meaning, self.reader, retriever.term_weights, evidence_tokens=tokens)
 
     def answer_model(self, model: str | None = None) -> str:
         """The model that answers: "builtin", or its name on the server. model: as for `answerer`."""

@@ -339,3 +339,19 @@ def _registry() -> pint.UnitRegistry[float]:
     import pint  # 0.25 s
 
     return pint.UnitRegistry(autoconvert_offset_to_baseunit=True)
+
+
+def is_unit(form: str) -> bool:
+    """Whether these words are a unit that numbers can be converted to, such as "mg", "km/h", "%" or "weeks"."""
+    return bool(_base_unit(form)[0])
+
+
+def converted(quantity: Quantity, unit: str) -> float | None:
+    """A quantity in another unit, as from `is_unit`; None if it measures something else, or has no unit.
+
+    >>> converted(quantities("1.5 g of salt")[0], "mg")
+    1500.0
+    """
+    base, factor, offset = _base_unit(unit)
+    is_same = bool(base) and quantity.unit == base and math.isfinite(quantity.value)
+    return float(f"{(quantity.value - offset) / factor:.12g}") if is_same else None

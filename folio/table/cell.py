@@ -16,7 +16,7 @@ class Column:
     """A question that is put to each paper."""
 
     name: str  # the heading
-    question: str  # "" asks for the name: "Sample size"
+    question: str = ""  # "" asks for the name: "Sample size"
     kind: ColumnKind = "text"
     unit: str = ""  # of a number column, to sort its cells; "" for numbers without a unit, or any unit
     choices: tuple[str, ...] = ()  # of a choice column

@@ -1,0 +1,81 @@
+"""The value of a cell in its quote: a number with its unit, yes or no, one of a list. Pure.
+
+A value is given only where the quote says it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from folio.answer.values import short_answer
+from folio.grounding.negation import DENIALS, normalised
+from folio.grounding.quantities import Quantity, converted, quantities
+from folio.grounding.sentences import content_words, matching_words, tokens_of
+from folio.question.question import Question
+from folio.table.cell import Column
+from folio.text import find_words, one_line, tokenize
+
+# Share of a question's content words that a sentence must have to say yes or no to it
+LEAST_SAID = 0.75
+# Words of a yes-or-no question that a sentence need not have
+_ASKS = frozenset(
+    tokenize("is are was were do does did has have had can could will would there any this these paper study authors")
+)
+
+
+def value_in(column: Column, question: Question, quote: str) -> tuple[str, float | None] | None:
+    """The value of a column in a quote, and of a number the number in the column's unit; None if it does not say.
+
+    A text column has no value: its quote is shown.
+    """
+    if column.kind == "number":
+        return _number(column, question, quote)
+    if column.kind == "yes_no":
+        said = yes_or_no(question.text, quote)
+        return (said, None) if said else None
+    if column.kind == "choice":
+        chosen = [choice for choice in column.choices if find_words(quote, choice)]
+        chosen = [one for one in chosen if not any(one != other and find_words(other, one) for other in chosen)]
+        return (chosen[0], None) if len(chosen) == 1 else None
+    return "", None
+
+
+def yes_or_no(question: str, sentence: str) -> str:
+    """ "yes" if a sentence states what a question asks, "no" if it denies that, "" if it does neither."""
+    asked = content_words(question) - _ASKS
+    said = matching_words(asked, tokens_of(sentence))
+    if not asked or len(said) < LEAST_SAID * len(asked):
+        return ""
+    denied = [near for near in _denied(normalised(sentence)) if matching_words(asked, near)]
+    return "no" if denied else "yes"
+
+
+def _denied(text: str) -> Iterator[frozenset[str]]:
+    """The words of each clause with a denial."""
+    for clause in re.split(r"[,;:.!?()]+(?=\s|$)|\b(?:but|whereas|while|although|though|however)\b", text):
+        if DENIALS.intersection(re.findall(r"[^\W_]+", clause)):
+            yield frozenset(tokenize(clause))
+
+
+def _number(column: Column, question: Question, quote: str) -> tuple[str, float | None] | None:
+    """The one number of a quote that the column may ask for, as printed, and in the column's unit."""
+    if not column.unit:
+        span = short_answer(question, quote)
+        found = [number for number in quantities(quote) if span and span[0] <= number.span[0] < span[1]]
+        return (one_line(quote[slice(*span)]), found[0].number * found[0].scale) if span and found else None
+    among = ((number, converted(number, column.unit)) for number in quantities(quote))
+    measured = [(number, value) for number, value in among if value is not None]
+    if not measured or len({value for _, value in measured}) > 1:
+        return None
+    number, value = measured[0]
+    return one_line(_printed(quote, number)), value
+
+
+def _printed(quote: str, number: Quantity) -> str:
+    """A number with its unit as the quote has it."""
+    start, end = number.span
+    unit = number.with_unit.removeprefix(number.written)
+    return quote[start:end] + (unit if quote[end:].replace("\n", " ").startswith(unit) else "")
+
+
