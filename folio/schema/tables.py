@@ -25,6 +25,10 @@ CellState = Literal["waiting", "running", "found", "not_found", "failed", "edite
 Again = Literal["failed", "not_found", "stale"]
 
 
+def _failed() -> list[Again]:
+    return ["failed"]
+
+
 # Requests
 
 
@@ -85,7 +89,7 @@ class NewRows(Strict):
 class FillRequest(Strict):
     """What is asked besides the cells that wait. Edited cells are never asked."""
 
-    again: list[Again] = Field(default_factory=lambda: ["failed"])
+    again: list[Again] = Field(default_factory=_failed)
     """"failed": cells that failed. "not_found": those without an answer, for another model. "stale": those whose quotes
     are no longer in the text of their paper."""
 
@@ -114,6 +118,8 @@ class TableStateJson(Strict):
     failed: Count
     filling: bool
     """Whether it is being filled, by this server or another program."""
+    problem: ErrorBody | None
+    """Why filling ended before all cells were asked, unless a person stopped it; else null."""
     updated: str
     """ISO time in UTC."""
 
@@ -225,6 +231,7 @@ class ChangedCells(Strict):
     waiting: Count
     failed: Count
     filling: bool
+    problem: ErrorBody | None
 
 
 class SuggestedColumnJson(NewColumn):

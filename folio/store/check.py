@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TypeVar
 
 from folio.errors import StoreDamaged
-from folio.store import citation_names, notes, query_log, readings, rows, works
+from folio.store import citation_names, notes, query_log, readings, rows, tables, works
 from folio.store.database import Database, Part
 from folio.store.rows import text_hash
 
@@ -61,6 +61,7 @@ USER_TABLES = {
     "conversations": UserTable(_conversation, "id, title, begun, updated", "id"),
     "pins": UserTable(rows.string, "conversation", "conversation"),
     "answering": UserTable(_answering, "conversation, place, server, until, stops", "conversation"),
+    "table_fills": UserTable(tables.fill_of_row, tables.FILL_COLUMNS, "table_id, column_id, paper"),
     "metadata": UserTable(rows.metadata_layer, rows.METADATA_COLUMNS, "paper, source"),
     "works": UserTable(works.work_of_row, works.WORK_COLUMNS, "id"),
     "citations": UserTable(works.citation, works.CITATION_COLUMNS, "citing, cited"),
@@ -72,6 +73,10 @@ USER_TABLES = {
     "notes": UserTable(notes.note, notes.NOTE_COLUMNS, "id"),
     "note_quotes": UserTable(notes.note_quote, notes.QUOTE_COLUMNS, "note, place"),
     "note_origins": UserTable(notes.note_origin, notes.ORIGIN_COLUMNS, "note"),
+    "evidence_tables": UserTable(tables.table_of_row, tables.TABLE_COLUMNS, "id"),
+    "table_columns": UserTable(tables.column_of_row, tables.COLUMN_COLUMNS, "id"),
+    "table_rows": UserTable(tables.row_of_row, tables.ROW_COLUMNS, "table_id, paper"),
+    "table_cells": UserTable(tables.cell_of_row, tables.CELL_COLUMNS, "column_id, paper"),
 }
 
 

@@ -246,6 +246,62 @@ CREATE TABLE note_origins (
     crc {integer} NOT NULL              -- CRC-32 of all columns above
 );
 """,
+    8: """
+-- Evidence tables: papers by questions (tables.py). Their papers need not be in the library
+CREATE TABLE evidence_tables (
+    id {text} PRIMARY KEY,
+    name {text} NOT NULL,
+    project {text} NOT NULL,            -- '' for none
+    scope {text} NOT NULL,              -- JSON: the filter of its papers
+    follows {integer} NOT NULL,         -- 1: papers that are added later and fit get their rows
+    resumes {integer} NOT NULL,         -- 1: filling was begun and not stopped: a server resumes it
+    problem {text} NOT NULL,            -- JSON: why filling ended too early; '' for none
+    changes {integer} NOT NULL,         -- grows with every change in the table
+    shape {integer} NOT NULL,           -- its value at the last change of the table, its columns or its rows
+    created {text} NOT NULL, updated {text} NOT NULL, -- ISO times in UTC
+    crc {integer} NOT NULL              -- CRC-32 of what a person wrote
+);
+CREATE TABLE table_columns (
+    id {text} PRIMARY KEY,
+    table_id {text} NOT NULL REFERENCES evidence_tables(id) ON DELETE CASCADE,
+    place {integer} NOT NULL,           -- in the table, from 1
+    name {text} NOT NULL, question {text} NOT NULL, kind {text} NOT NULL, unit {text} NOT NULL,
+    choices {text} NOT NULL,            -- JSON: a list
+    crc {integer} NOT NULL              -- CRC-32 of what a person wrote
+);
+CREATE INDEX table_columns_table ON table_columns(table_id);
+CREATE TABLE table_rows (
+    table_id {text} NOT NULL REFERENCES evidence_tables(id) ON DELETE CASCADE,
+    paper {text} NOT NULL,              -- SHA-256 of its file
+    hidden {integer} NOT NULL,          -- 1: a person took it out; it does not come back by itself
+    title {text} NOT NULL, file {text} NOT NULL, label {text} NOT NULL, year {integer}, -- for when it is removed
+    crc {integer} NOT NULL,             -- CRC-32 of all columns above
+    PRIMARY KEY (table_id, paper)
+);
+CREATE INDEX table_rows_paper ON table_rows(paper);
+CREATE TABLE table_cells (              -- those that were asked or edited; the others wait
+    column_id {text} NOT NULL REFERENCES table_columns(id) ON DELETE CASCADE,
+    paper {text} NOT NULL,
+    state {text} NOT NULL,              -- "waiting", "found", "not_found" or "failed"
+    findings {text} NOT NULL,           -- JSON: quotes with their places, and their values
+    edit {text} NOT NULL,               -- a person's text; '' for none
+    error {text} NOT NULL,              -- JSON: why it failed; '' for none
+    changed {integer} NOT NULL,         -- `changes` of the table at its last change
+    crc {integer} NOT NULL,             -- CRC-32 of state, findings, edit and error
+    PRIMARY KEY (column_id, paper)
+);
+CREATE INDEX table_cells_paper ON table_cells(paper);
+-- What is being asked now, by servers and other programs
+CREATE TABLE table_fills (
+    table_id {text} NOT NULL REFERENCES evidence_tables(id) ON DELETE CASCADE,
+    column_id {text} NOT NULL, paper {text} NOT NULL, -- of one cell; '' for all cells that wait
+    server {text} NOT NULL,
+    until {text} NOT NULL,              -- ISO time in UTC: if the server does not say so again, it was killed
+    stops {integer} NOT NULL,           -- 1: a person has stopped it
+    reading {text} NOT NULL,            -- the paper that is being asked; '' for none yet
+    PRIMARY KEY (table_id, column_id, paper)
+);
+""",
 }
 USER_VERSION = max(USER_ADDED)
 
@@ -262,6 +318,9 @@ KEYS: dict[str, tuple[str, ...]] = {
     "conversations": ("id",),
     "answering": ("conversation",),
     "citation_names": ("kind", "name", "paper"),
+    "table_rows": ("table_id", "paper"),
+    "table_cells": ("column_id", "paper"),
+    "table_fills": ("table_id", "column_id", "paper"),
 }
 TABLES = {"library": LIBRARY, "user": USER + "".join(USER_ADDED.values())}
 NAMES = {part: re.findall(r"CREATE TABLE (\w+)", text) for part, text in TABLES.items()}
@@ -271,7 +330,7 @@ COLUMNS = {
 }
 # Table -> the columns that identify each row
 ROW_KEYS: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(("papers", "chunks", "queries", "turns", "notes"), ("id",)),
+    **dict.fromkeys(("papers", "chunks", "queries", "turns", "notes", "evidence_tables", "table_columns"), ("id",)),
     "note_quotes": ("note", "place"),
     "note_origins": ("note",),
     "pins": ("conversation",),

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from folio.papers.identifiers import without_version
 from folio.papers.metadata import Metadata, Source, merged, to_json
-from folio.store import citation_names, notes, readings, rows, works
+from folio.store import citation_names, notes, readings, rows, tables, works
 from folio.store.database import NAMES, Database
 from folio.store.sqlite import SqliteDatabase
 from folio.text import tokenize
@@ -68,6 +68,7 @@ def inherit(database: Database, old: Version, new: Version, *, is_replaced: bool
     readings.inherit(database, old.id, new.id)
     if is_replaced:
         notes.follow(database, old.id, new.id)
+        tables.follow(database, old.id, new.id)
         citation_names.inherit(database, old.id, new.id)
     layers = read(database, [old.id, new.id])
     for source, metadata in layers.get(old.id, {}).items():
@@ -80,7 +81,7 @@ def inherit(database: Database, old: Version, new: Version, *, is_replaced: bool
 def with_user_data(database: Database, papers: Iterable[str]) -> set[str]:
     """Those of these papers about which there is user data."""
     among = "paper IN (SELECT value FROM json_each(:papers))"
-    tables = ("metadata", "paper_works", "readings", "note_quotes", "citation_names")
+    tables = ("metadata", "paper_works", "readings", "note_quotes", "citation_names", "table_rows")
     sql = " UNION ".join(f"SELECT paper FROM {table} WHERE {among}" for table in tables)
     return set(database.read(rows.string, sql, papers=list(papers)))
 

@@ -86,7 +86,7 @@ def quote_at(library: Library, paper: Paper, start: int, end: int, words: str = 
         raise UsageError("There are no words at this place of the paper.", "Select words on one of its pages.")
     if last - first > MAX_QUOTE:
         raise UsageError(f"A quote has at most {MAX_QUOTE:,} characters.", "Select less, or make several notes.")
-    return _quote(paper, text, first, last)
+    return quote_in(paper, text, first, last)
 
 
 def quote_of(library: Library, paper: Paper, words: str, page: int | None = None) -> NoteQuote:
@@ -127,7 +127,7 @@ def place_without_words(library: Library, paper: Paper, page: int, area: Area | 
     """
     text = library.text(paper.id, 0, paper.length)
     if not page and area is None:
-        return replace(_quote(paper, text, 0, 1), quote="", before="", after="", page=0, label="")
+        return replace(quote_in(paper, text, 0, 1), quote="", before="", after="", page=0, label="")
     if not page or (area and not (0 <= area[0] < area[2] < _LARGEST and 0 <= area[1] < area[3] < _LARGEST)):
         raise UsageError("There is no such area on a page of the paper.", "Draw it on one of its pages.")
     place = _page_place(paper, text, page)
@@ -137,7 +137,7 @@ def place_without_words(library: Library, paper: Paper, page: int, area: Area | 
 def _page_place(paper: Paper, text: str, page: int) -> NoteQuote:
     start, end = paper.pages.bounds(page, paper.length)
     after = text[start : min(end, start + _CONTEXT)]
-    place = replace(_quote(paper, text, start, start + 1), quote="", before="", after=after)
+    place = replace(quote_in(paper, text, start, start + 1), quote="", before="", after=after)
     return replace(place, page=page, label=paper.pages.label(page))
 
 
@@ -147,7 +147,8 @@ def _pages(paper: Paper, span: tuple[int, int]) -> tuple[int, int]:
     return first, last + 1
 
 
-def _quote(paper: Paper, text: str, start: int, end: int) -> NoteQuote:
+def quote_in(paper: Paper, text: str, start: int, end: int) -> NoteQuote:
+    """The quote at a span of the text of a paper."""
     page = paper.pages.page_at(start)
     return NoteQuote(
         paper.id,
@@ -172,11 +173,11 @@ def listed(library: Library, wanted: NoteFilter = NoteFilter(), order: Order = "
         papers = {
             paper.id: paper for paper in library.papers_by_id(quote.paper for note in read for quote in note.quotes)
         }
-        crcs = _text_crcs(library, list(papers))
+        crcs = text_crcs(library, list(papers))
         changes: list[tuple[str, int, NoteQuote, NoteQuote]] = []
         placed: list[PlacedNote] = []
         for note in read:
-            quotes = [_located(library, quote, papers.get(quote.paper), crcs) for quote in note.quotes]
+            quotes = [located(library, quote, papers.get(quote.paper), crcs) for quote in note.quotes]
             pairs = enumerate(zip(note.quotes, quotes, strict=True), 1)
             changes += [(note.id, place, old, new) for place, (old, new) in pairs if old.text_crc != new.text_crc]
             current = tuple(_current(quote, papers.get(quote.paper)) for quote in quotes)
@@ -202,14 +203,14 @@ def placed(library: Library, id: str) -> PlacedNote:
     return listed(library, NoteFilter(ids=(id,)))[0]
 
 
-def _text_crcs(library: Library, papers: list[str]) -> dict[str, int]:
+def text_crcs(library: Library, papers: list[str]) -> dict[str, int]:
     """Paper -> the CRC of its text."""
     sql = "SELECT id, text_crc FROM papers WHERE id IN (SELECT value FROM json_each(:ids))"
     pairs = library.database.read(lambda id, crc: (rows.string(id), rows.number(crc)), sql, ids=papers)
     return dict(pairs)
 
 
-def _located(library: Library, quote: NoteQuote, paper: Paper | None, crcs: dict[str, int]) -> NoteQuote:
+def located(library: Library, quote: NoteQuote, paper: Paper | None, crcs: dict[str, int]) -> NoteQuote:
     """The quote at its place in the current text of its paper."""
     if paper is None or quote.text_crc == crcs[paper.id]:
         return quote
@@ -219,7 +220,7 @@ def _located(library: Library, quote: NoteQuote, paper: Paper | None, crcs: dict
     span = find_again(text, quote.quote, quote.start, quote.before, quote.after)
     if span is None:
         return replace(quote, state="lost", text_crc=crcs[paper.id])
-    again = replace(_quote(paper, text, *span), text_crc=crcs[paper.id])
+    again = replace(quote_in(paper, text, *span), text_crc=crcs[paper.id])
     is_here = quote.state != "moved" and span == (quote.start, quote.end)
     return replace(again, state="here" if is_here else "moved")
 

@@ -22,7 +22,7 @@ from typing import Any
 
 from folio.errors import StoreDamaged, StoreError
 from folio.papers.model import Notice
-from folio.store import rows, sqlite_pages, user_file
+from folio.store import rows, sqlite_pages, tables, user_file
 from folio.store.check import USER_TABLES
 from folio.store.database import COLUMNS, NAMES, USER, Database, first_rows
 from folio.store.sqlite import SqliteDatabase
@@ -35,6 +35,7 @@ _SHOWN = {
     "turns": ("answer in conversations", "answers in conversations"),
     "conversations": ("conversation", "conversations"),
     "notes": ("note", "notes"),
+    "evidence_tables": ("table", "tables"),
     "metadata": ("edit or entry of a bibliography", "edits and entries of bibliographies"),
 }
 # Columns of numbers with a fraction: SQLite stores a whole one as an integer
@@ -241,7 +242,8 @@ def _lost_questions(database: Database) -> list[int]:
 
 
 def _without_dangling(database: Database) -> None:
-    """Give turns without their conversation a new one, and delete quotes and origins without their note."""
+    """Give turns without their conversation a new one, and delete quotes and origins without their note, and parts of
+    tables without their table."""
     now = datetime.now(UTC).isoformat(timespec="seconds")
     database.execute(
         "INSERT INTO main.conversations SELECT DISTINCT conversation, '?', :now, :now FROM main.turns"
@@ -250,6 +252,9 @@ def _without_dangling(database: Database) -> None:
     )
     for table in ("note_quotes", "note_origins"):
         database.execute(f"DELETE FROM main.{table} WHERE note NOT IN (SELECT id FROM main.notes)")
+    for table in ("table_columns", "table_rows", "table_fills"):
+        database.execute(f"DELETE FROM main.{table} WHERE table_id NOT IN (SELECT id FROM main.evidence_tables)")
+    database.execute("DELETE FROM main.table_cells WHERE column_id NOT IN (SELECT id FROM main.table_columns)")
 
 
 def _what_was_done(path: Path, aside: Path | None, copy: Path | None, found: _Found) -> str:
@@ -314,6 +319,10 @@ def _restored(database: Database, name: str, row: int, copies: Sequence[str]) ->
         now = datetime.now(UTC).isoformat(timespec="seconds")
         sql = f"UPDATE main.{name} SET title = '?', begun = :now, updated = :now WHERE rowid = :row"
         database.execute(sql, now=now, row=row)
+    elif name in ("evidence_tables", "table_columns"):  # deleting it would delete its cells
+        salvaged = tables.unreadable_row(name)
+        changed = ", ".join(f"{column} = :{column}" for column in salvaged)
+        database.execute(f"UPDATE main.{name} SET {changed} WHERE rowid = :row", row=row, **salvaged)
     else:
         database.execute(f"DELETE FROM main.{name} WHERE rowid = :row", row=row)
     return False

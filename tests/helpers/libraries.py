@@ -12,7 +12,7 @@ import pytest
 
 from folio.papers.metadata import Metadata, from_json, simple_metadata, to_json
 from folio.papers.work import Work, WorkAuthor
-from folio.store import notes, rows, works
+from folio.store import notes, rows, tables, works
 from folio.store.database import NAMES, Database
 from folio.store.library import Library
 from folio.store.note_places import quote_at
@@ -20,6 +20,8 @@ from folio.store.notes import Note, NoteOrigin
 from folio.store.query_log import LogEntry
 from folio.store.readings import MovedFile, record_reading, record_removal
 from folio.store.rows import row_digest
+from folio.store.table_places import row_of, stored_finding
+from folio.store.tables import Fill, TableCell, TableColumn, TableRow
 from folio.store.works import Notice
 from folio.system import workers
 from tests.helpers.answers import ANSWER
@@ -137,4 +139,26 @@ def fill(app: HashingApp) -> HashingApp:
         times = "2024-05-06T07:08:09.000000+00:00", "2024-06-07T08:09:10.000000+00:00"
         annotation = Note(notes.new_id(), "yellow", "Wow", "", None, None, *times, tuple(quotes[:1]), origin)
         notes.put_annotations(library.database, [annotation], [])
+        _add_table(library)
     return app
+
+
+def _add_table(library: Library) -> None:
+    """A table with a cell in each state, which a program fills."""
+    database, papers = library.database, library.papers()
+    columns = [TableColumn(f"{at:016x}", f"Größe {at}", "", "number", "km", ("ü",)) for at in range(4)]
+    rows_of_papers = [*map(row_of, papers), TableRow(ABSENT, "Not here", "gone.pdf", "Gone 2020", 2020)]
+    id = tables.add(database, "Sizes", {"tag": ["ü"]}, columns, rows_of_papers, project="p")
+    fill = Fill(id, reading=papers[0].id)
+    assert tables.begin(database, fill, "this server", resumes=True)
+    text = library.text(papers[0].id, 0, papers[0].length)
+    found = stored_finding(papers[0], text, (0, 20), "23 km", 23.5, by_model=True)
+    for column, cell in (
+        (columns[0], TableCell("found", (found, found))),
+        (columns[1], TableCell("not_found")),
+        (columns[2], TableCell("failed", error=("It broke.", "Mend it."))),
+    ):
+        assert tables.land(database, fill, "this server", column, papers[0].id, cell)
+    tables.edit_cell(database, id, columns[0].id, papers[0].id, "24 km")
+    tables.edit_cell(database, id, columns[3].id, ABSENT, "Größe?")
+    tables.hide_row(database, id, papers[-1].id, hidden=True)

@@ -1,0 +1,99 @@
+"""Which papers a table is about: chosen ones, those that fit a filter, or all; and rows for those that come later."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from folio.errors import NotKnown, UsageError
+from folio.papers.model import Paper
+from folio.papers.versions import newest
+from folio.search.filters import PaperFilter, fitting_papers
+from folio.shown_text import counted, name_line
+from folio.store import tables
+from folio.store.library import Library
+from folio.store.table_places import row_of
+
+# Field of a stored scope -> the argument of PaperFilter.parse, and words for people
+_FIELDS = {
+    "year": ("years", "of {}"),
+    "author": ("authors", "by {}"),
+    "venue": ("venues", "in {}"),
+    "collection": ("collections", "collection {}"),
+    "tag": ("tags", "tag {}"),
+    "cited_by": ("cited_by", "cited by {}"),
+    "category": ("categories", "category {}"),
+}
+_SHOWN = 60  # characters of a value
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Papers must fit every field, and one value of each; without a field and without papers, all are meant."""
+
+    papers: tuple[str, ...] = ()  # ids
+    fields: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # of _FIELDS, without empty ones
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Scope:
+        """From a filter as the web API has it. Raises UsageError if it chooses sections."""
+        if stored.get("section"):
+            raise UsageError("A table asks whole papers, not sections.", "Leave the section out.")
+        fields = {name: tuple(map(str, stored[name])) for name in _FIELDS if stored.get(name)}
+        return cls(tuple(stored.get("papers") or ()), fields)
+
+    def as_json(self) -> dict[str, list[str]]:
+        """The same, without empty fields."""
+        papers = {"papers": list(self.papers)} if self.papers else {}
+        return {**papers, **{name: list(values) for name, values in self.fields.items()}}
+
+    @property
+    def can_grow(self) -> bool:
+        """Whether papers that are added later may fit."""
+        return not self.papers
+
+    def fitting(self, library: Library) -> list[Paper]:
+        """The papers that fit now, without older versions unless they were chosen. Raises NotKnown, UsageError."""
+        values: dict[str, Any] = {argument: self.fields.get(name, ()) for name, (argument, _) in _FIELDS.items()}
+        papers = fitting_papers(library, PaperFilter.parse(**values, ids=self.papers))
+        return papers if self.papers else newest(papers)
+
+    def in_words(self, count: int) -> str:
+        """count: the number of papers."""
+        parts = [
+            words.format(" or ".join(name_line(value, _SHOWN) for value in self.fields[name]))
+            for name, (_, words) in _FIELDS.items()
+            if name in self.fields
+        ]
+        if not parts and not self.papers:
+            return f"all papers: {count:,}"
+        return ", ".join([counted(count, "paper"), *parts])
+
+
+def required(library: Library, scope: Scope) -> list[Paper]:
+    """The papers of a new table. Raises NotKnown if none fit."""
+    papers = scope.fitting(library)
+    if not papers:
+        raise NotKnown("No paper fits.", "Change the choice of papers.")
+    return papers
+
+
+def add_later_papers(library: Library, ids: Sequence[str]) -> list[str]:
+    """Give rows to papers that were added since, in those of these tables that follow their scope.
+
+    Returns the tables that have changed. A filter that names what no paper has any more fits none.
+    """
+    changed = []
+    for id in ids:
+        table = tables.read(library.database, id, since=2**53)
+        scope = Scope.from_json(table.scope)
+        if not table.follows or not scope.can_grow:
+            continue
+        try:
+            papers = scope.fitting(library)
+        except (NotKnown, UsageError):
+            continue
+        if tables.add_rows(library.database, id, [row_of(paper) for paper in papers], by_person=False):
+            changed.append(id)
+    return changed
