@@ -795,7 +795,7 @@ class App:
         from folio.table.finder import CellFinder
 
         retriever = retriever or self.retriever(library)
-        return CellFinder(retriever, self.models.extractive(retriever))
+        return CellFinder(retriever, self.models.extractive(retriever), self.models.meaning)
 
     def langchain_retriever(self, top_k: int | None = None) -> FolioRetriever:
         """Folio's search as a LangChain retriever. The library stays open as long as the retriever exists."""

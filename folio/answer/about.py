@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from folio.answer.excerpts import blocks
 from folio.answer_types import Evidence, Quote
-from folio.papers.model import Chunk, Hit, Paper
+from folio.papers.model import Chunk, Hit, Paper, Vectors
 from folio.papers.sections import Kind
 from folio.protocols import Embedder
 
@@ -25,38 +25,62 @@ _CAN = r"(?:\w+ly )?(?:(?:can|will|also|then|further|thus|have|has|was|were|are|
 
 
 @dataclass(frozen=True, slots=True)
-class _Sentence:
+class OwnSentence:
+    """A sentence of a paper that can be read by itself."""
+
     section: Kind
     quote: Quote
 
 
 @dataclass(frozen=True, slots=True)
-class _Move:
+class Move:
     """How the sentences of a kind are recognised."""
 
     sections: tuple[Kind, ...]  # with such sentences, the best first
     says: re.Pattern[str]  # the words of such a sentence
     any_of_abstract: bool = False  # whether a sentence of the abstract needs no such words
+    anywhere: bool = False  # whether it may be in other sections, too
+    least: float = 0.35  # similarity to what it is compared with
 
-    def weight(self, sentence: _Sentence) -> float:
+    def weight(self, sentence: OwnSentence) -> float:
         """What the sentence's section and words add to its similarity."""
         is_whole = bool(_WHOLE_PAPER.search(sentence.quote.quote))
-        return _WHOLE_WEIGHT * is_whole - _SECTION_WEIGHT * self.sections.index(sentence.section)
+        return _WHOLE_WEIGHT * is_whole - _SECTION_WEIGHT * self._place(sentence)
 
-    def candidates(self, sentences: Sequence[_Sentence]) -> list[_Sentence]:
+    def _place(self, sentence: OwnSentence) -> int:
+        """The place of its section among the best ones."""
+        return self.sections.index(sentence.section) if sentence.section in self.sections else len(self.sections)
+
+    def candidates(self, sentences: Sequence[OwnSentence]) -> list[OwnSentence]:
         """The sentences that may be of the kind, those in the best sections first."""
-        return [
+        candidates = [
             each
-            for section in self.sections
             for each in sentences
-            if each.section == section
-            and (self.says.search(each.quote.quote) or (self.any_of_abstract and section == "abstract"))
-            and (section != "other" or _WHOLE_PAPER.search(each.quote.quote))
+            if (each.section in self.sections or self.anywhere)
+            and (self.says.search(each.quote.quote) or (self.any_of_abstract and each.section == "abstract"))
+            and (each.section != "other" or self.anywhere or _WHOLE_PAPER.search(each.quote.quote))
         ]
+        return sorted(candidates, key=self._place)
+
+    def ranked(self, sentences: Sequence[OwnSentence], like: Vectors, embedder: Embedder) -> list[OwnSentence]:
+        """The sentences that are of the kind, best first. Raises ModelError.
+
+        like: what they are compared with, the best counts; shape (n, dimension), rows of unit length.
+        """
+        candidates = self.candidates(sentences)[:_MOST_READ]
+        if not candidates:
+            return []
+        cosines = (embedder.embed_passages([each.quote.quote for each in candidates]) @ like.T).max(axis=1)
+        scored = [
+            (bool(says), float(cosine) + self.weight(each), each)
+            for each, cosine in zip(candidates, cosines, strict=True)
+            if cosine >= (self.least if (says := self.says.search(each.quote.quote)) else _TELLING)
+        ]
+        return [each for _, _, each in sorted(scored, key=lambda one: one[:2], reverse=True)]
 
 
-_MOVES: dict[AboutKind, _Move] = {
-    "claim": _Move(
+MOVES: dict[AboutKind, Move] = {
+    "claim": Move(
         ("abstract", "introduction", "conclusion", "other"),
         re.compile(
             rf"\b{_OURS}\b[^.;]{{0,40}}?\b{_CAN}"
@@ -66,7 +90,7 @@ _MOVES: dict[AboutKind, _Move] = {
         ),
         any_of_abstract=True,
     ),
-    "method": _Move(
+    "method": Move(
         ("methods", "abstract"),
         re.compile(
             rf"\bwe\b[^.;]{{0,25}}?\b{_CAN}"
@@ -77,7 +101,7 @@ _MOVES: dict[AboutKind, _Move] = {
             re.I,
         ),
     ),
-    "result": _Move(
+    "result": Move(
         ("results", "abstract", "conclusion", "discussion"),
         re.compile(
             r"\b(?:results?|experiments?|findings?|evaluation|measurements?|simulations?|analysis)\b[^.;]{0,50}?"
@@ -88,7 +112,7 @@ _MOVES: dict[AboutKind, _Move] = {
             re.I,
         ),
     ),
-    "limits": _Move(
+    "limits": Move(
         ("limitations", "discussion", "conclusion"),
         re.compile(
             r"^(?=.*\b(?:we|our|this|here|future)\b).*(?:\blimit(?:ations?|ed (?:to|by|in))\b"
@@ -107,8 +131,8 @@ _SHORTEST, _LONGEST = 8, 60  # words of a sentence
 _MOST_READ = 40  # sentences of a kind whose meaning is compared
 _SECTION_WEIGHT = 0.12  # of a section before the next one
 _WHOLE_WEIGHT = 0.15  # of words about the paper as a whole
-_LEAST = 0.35  # similarity to the title and the abstract
 _TELLING = 0.7  # similarity at which a sentence of the abstract says what the paper is about, whatever its words
+_LONGEST_ABSTRACT = 3000  # characters
 _ABSTRACT = 1500  # characters of the title and the abstract that are compared
 # Words of remarks on the way: "We hope that", "We begin by", "We will then show"
 _BY_THE_WAY = re.compile(
@@ -123,26 +147,40 @@ def about_quotes(paper: Paper, text: str, embedder: Embedder) -> list[tuple[Abou
 
     Raises ModelError.
     """
-    whole = Evidence(1, paper, 0, len(text), text, (Hit(Chunk(0, paper.id, 0, len(text)), paper, text, 0.0),))
-    sentences = list(_sentences(whole))
-    about = embedder.embed_query(f"{paper.title}. {paper.metadata.abstract.value}"[:_ABSTRACT])
+    sentences = own_sentences(paper, text)
+    about = vector_of(paper, embedder)
     chosen: dict[AboutKind, Quote] = {}
-    for kind, move in _MOVES.items():
-        candidates = [each for each in move.candidates(sentences) if each.quote not in chosen.values()][:_MOST_READ]
-        if not candidates:
-            continue
-        cosines = embedder.embed_passages([each.quote.quote for each in candidates]) @ about
-        scored = [
-            (bool(says), float(cosine) + move.weight(each), each.quote)
-            for each, cosine in zip(candidates, cosines, strict=True)
-            if cosine >= (_LEAST if (says := move.says.search(each.quote.quote)) else _TELLING)
-        ]
-        if scored:
-            chosen[kind] = max(scored, key=lambda each: each[:2])[2]
+    for kind, move in MOVES.items():
+        left = [each for each in sentences if each.quote not in chosen.values()]
+        if ranked := move.ranked(left, about, embedder):
+            chosen[kind] = ranked[0].quote
     return list(chosen.items())
 
 
-def _sentences(whole: Evidence) -> Iterator[_Sentence]:
+def vector_of(paper: Paper, embedder: Embedder) -> Vectors:
+    """The vector of a paper's title and abstract, shape (1, dimension). Raises ModelError."""
+    return embedder.embed_query(f"{paper.title}. {paper.metadata.abstract.value}"[:_ABSTRACT])[None, :]
+
+
+def own_sentences(paper: Paper, text: str) -> list[OwnSentence]:
+    """The sentences of a paper that can be read by themselves, each on one page. text: the paper's."""
+    hit = Hit(Chunk(0, paper.id, 0, len(text)), paper, text, 0.0)
+    front = _front(paper)
+    return [
+        replace(each, section="abstract") if each.section == "other" and each.quote.end <= front else each
+        for each in _sentences(Evidence(1, paper, 0, len(text), text, (hit,)))
+    ]
+
+
+def _front(paper: Paper) -> int:
+    """The end of what stands before the first heading, which is the abstract of a paper without such a section."""
+    sections = [section for section in paper.sections.sections if section.level]
+    if any(section.kind == "abstract" for section in sections):
+        return 0
+    return min(_LONGEST_ABSTRACT, *(section.start for section in sections), paper.length)
+
+
+def _sentences(whole: Evidence) -> Iterator[OwnSentence]:
     """The sentences that can be read by themselves, each on one page."""
     paper, text = whole.paper, whole.text
     for block in blocks(whole):
@@ -154,4 +192,4 @@ def _sentences(whole: Evidence) -> Iterator[_Sentence]:
             stands_alone = part.can_answer and not part.leans and sentence[0].isupper() and sentence[-1] == "."
             is_bad = first != last or any(words.search(sentence) for words in (_ELSEWHERE, _OTHERS_WORK, _BY_THE_WAY))
             if stands_alone and not is_bad and _SHORTEST <= words <= _LONGEST:
-                yield _Sentence(block.section, Quote(paper, part.start, part.end, sentence))
+                yield OwnSentence(block.section, Quote(paper, part.start, part.end, sentence))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from folio.errors import UsageError
 from folio.grounding.quantities import is_unit
@@ -91,50 +90,3 @@ def written(column: Column) -> str:
     }
     asked = f": {column.question}" if column.question and column.question != column.name else ""
     return f"{column.name}{asked}{kinds[column.kind]}"
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What a column asks of a paper."""
-
-    question: str
-    readings: tuple[str, ...] = ()  # other wordings to search with, such as a sentence that would answer
-
-
-@dataclass(frozen=True, slots=True)
-class _Known:
-    """A heading that people give a column, which says little by itself, and what it asks."""
-
-    names: str  # in lower case, separated by commas
-    question: str
-    readings: tuple[str, ...] = ()
-
-
-# The headings of evidence tables. LOG.md has what each is worth against asking for the heading as it stands.
-_KNOWN = (
-    _Known("sample size, n, participants, number of participants", "How many participants or samples were there?"),
-    _Known("method, methods, methodology, approach", "What method does this paper use?"),
-    _Known("main result, main results, result, results, main finding, main findings, findings",
-           "What are the main results of this paper?"),
-    _Known("limits, limitations, limitation, weaknesses", "What are the limitations of this paper?"),
-    _Known("data, dataset, data set, datasets, data sets, data source", "Which data set was used?"),
-    _Known("conclusion, conclusions", "What does this paper conclude?"),
-    _Known("contribution, contributions, main contribution", "What are the main contributions of this paper?"),
-    _Known("aim, aims, objective, objectives, goal, purpose, research question", "What is the aim of this paper?"),
-    _Known("population, patients", "Which patients or subjects were studied?"),
-    _Known("intervention, treatment, exposure", "Which treatment did the intervention group receive?"),
-    _Known("comparison, comparator, control", "What did the control group receive?"),
-    _Known("outcome, outcomes, outcome measure, primary outcome", "What was the primary outcome measure?"),
-)  # fmt: skip
-_BY_NAME = {name.strip(): known for known in _KNOWN for name in known.names.split(",")}
-
-
-def asked(column: Column) -> Asked:
-    """What a column asks: its question; without one what its heading stands for, or the heading."""
-    if column.question:
-        return Asked(column.question)
-    if known := _BY_NAME.get(column.name.casefold()):
-        return Asked(known.question, known.readings)
-    return Asked(f"What is the {column.name}?", (column.name,))
-
-

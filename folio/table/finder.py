@@ -11,16 +11,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from folio.answer.about import OwnSentence, own_sentences
 from folio.answer.evidence import gather
 from folio.answer.extractive import ExtractiveAnswerer
 from folio.answer.ranking import Excerpt
 from folio.answer_types import Evidence, Quote
 from folio.grounding.sentences import citation
 from folio.papers.model import Paper
+from folio.protocols import Embedder
 from folio.question.question import Question
 from folio.search.retriever import Retriever, SearchRequest
 from folio.table.cell import Cell, Column, Finding
-from folio.table.columns import asked
+from folio.table.headings import Heading, announced, asked, known_heading
 from folio.table.values import value_in
 
 PASSAGES = 6  # of the paper that are read for a cell
@@ -35,6 +37,7 @@ class CellFinder:
 
     retriever: Retriever
     extractive: ExtractiveAnswerer
+    meaning: Embedder  # the built-in one
 
     def fill(
         self, paper: Paper, columns: Sequence[Column], check_cancelled: Callable[[], None] = lambda: None
@@ -43,14 +46,28 @@ class CellFinder:
 
         check_cancelled: called often; an exception that it raises ends the work. Raises ModelError and StoreDamaged.
         """
+        sentences: list[OwnSentence] | None = None
         for place, column in enumerate(columns):
             check_cancelled()
+            heading = known_heading(column)
+            if heading:
+                sentences = sentences or own_sentences(paper, self.retriever.text(paper.id, 0, paper.length))
+                yield place, self._announced(paper, column, heading, sentences)
+                continue
             with self.retriever.cancellable(check_cancelled):
                 yield place, self._quoted(paper, column)
 
+    def _announced(self, paper: Paper, column: Column, heading: Heading, sentences: Sequence[OwnSentence]) -> Cell:
+        """A cell of a known heading: the sentence that announces what the heading asks for."""
+        question = Question(heading.question)
+        for quote in announced(heading, paper, sentences, self.meaning):
+            if (found := value_in(column, question, quote.quote)) is not None:
+                return Cell((Finding(quote, *found),))
+        return Cell()
+
     def _quoted(self, paper: Paper, column: Column) -> Cell:
         """A cell in the paper's own words."""
-        question = Question(asked(column).question)
+        question = Question(asked(column))
         scored = self.extractive.candidates(question, self._evidence(paper, question))
         if scored.confidence < LEAST_CONFIDENCE:
             return Cell(confidence=scored.confidence)

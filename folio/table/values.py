@@ -14,6 +14,7 @@ from folio.grounding.quantities import Quantity, converted, quantities
 from folio.grounding.sentences import content_words, matching_words, tokens_of
 from folio.question.question import Question
 from folio.table.cell import Column
+from folio.table.headings import SAMPLE, SAMPLE_SIZE, known_heading
 from folio.text import find_words, one_line, tokenize
 
 # Share of a question's content words that a sentence must have to say yes or no to it
@@ -61,7 +62,8 @@ def _denied(text: str) -> Iterator[frozenset[str]]:
 def _number(column: Column, question: Question, quote: str) -> tuple[str, float | None] | None:
     """The one number of a quote that the column may ask for, as printed, and in the column's unit."""
     if not column.unit:
-        span = short_answer(question, quote)
+        sample = SAMPLE.search(quote) if known_heading(column) is SAMPLE_SIZE else None
+        span = sample.span(sample.lastgroup or 0) if sample else short_answer(question, quote)
         found = [number for number in quantities(quote) if span and span[0] <= number.span[0] < span[1]]
         return (one_line(quote[slice(*span)]), found[0].number * found[0].scale) if span and found else None
     among = ((number, converted(number, column.unit)) for number in quantities(quote))

@@ -6,7 +6,7 @@ import pytest
 
 from folio.question.question import Question
 from folio.table.cell import Column
-from folio.table.columns import asked
+from folio.table.headings import asked
 from folio.table.values import value_in
 
 pytestmark = pytest.mark.fast
@@ -34,4 +34,4 @@ BLIND = Column("Blinded", "Was the trial blinded?", "yes_no")
     ],
 )
 def test_a_value_is_in_its_quote(column: Column, quote: str, value: tuple[str, float | None] | None) -> None:
-    assert value_in(column, Question(asked(column).question), quote) == value
+    assert value_in(column, Question(asked(column)), quote) == value

@@ -6,7 +6,8 @@ import pytest
 
 from folio.errors import UsageError
 from folio.table.cell import Column
-from folio.table.columns import asked, parse_column, read_columns, written
+from folio.table.columns import parse_column, read_columns, written
+from folio.table.headings import asked
 
 pytestmark = pytest.mark.fast
 
@@ -58,6 +59,6 @@ def test_a_list_that_cannot_be_read_says_where_and_why(listed: str, happened: st
 
 
 def test_a_known_heading_asks_what_it_stands_for_and_a_question_asks_itself() -> None:
-    assert asked(Column("limitations")).question == "What are the limitations of this paper?"
-    assert asked(Column("Limitations", "What failed?")).question == "What failed?"
-    assert asked(Column("Programming language")).question == "What is the Programming language?"
+    assert asked(Column("limitations")) == "What are the limitations of this paper?"
+    assert asked(Column("Limitations", "What failed?")) == "What failed?"
+    assert asked(Column("Programming language")) == "What is the Programming language?"
