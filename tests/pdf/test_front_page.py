@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from folio.pdf.front_matter import FrontPage, front_page
+from folio.pdf.front_page import FrontPage, front_page
 from folio.pdf.reader import read_pdf
 from tests.helpers.paths import ROOT
 from tests.helpers.pdfs import Set, body, front

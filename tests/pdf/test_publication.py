@@ -8,7 +8,7 @@ import pytest
 
 from folio.bibliography.export import bibtex_type
 from folio.papers.metadata import Field
-from folio.pdf.front_matter import find_publication
+from folio.pdf.publication import find_publication
 from folio.pdf.reader import read_pdf
 from tests.helpers.paths import ROOT
 from tests.helpers.pdfs import Set, body, front
