@@ -11,9 +11,9 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from folio.pdf.contrast import Rect
 from folio.pdf.mupdf import layout_parser
 from folio.pdf.order import Box, join_paragraphs, page_text
-from folio.pdf.visible import Rect
 from folio.text import one_line
 
 # A line belongs to a region that covers at least this share of it.

@@ -15,9 +15,11 @@ from typing import Any, NamedTuple, TypedDict, Unpack
 from folio.errors import PaperBusy, PaperError, PaperLimit, command
 from folio.papers.model import Page, ParsedPdf
 from folio.pdf import attached, damage, flow, layout_model, legible, limits, ocr, order
+from folio.pdf.drawing import SearchWork, images
 from folio.pdf.front_matter import PageText, read_front_matter
 from folio.pdf.glyphs import raw_blocks
 from folio.pdf.headings import HeadingCollector
+from folio.pdf.hidden_text import have_ink
 from folio.pdf.line_numbers import LineNumbers
 from folio.pdf.lines import Block, Letter, Letters, letters_of, mark_formulas, true_lines
 from folio.pdf.mupdf import file_metadata, line_text, open_pdf, pymupdf, spans_of, unlock, without_lines
@@ -29,7 +31,7 @@ from folio.pdf.steps import with_step_rows
 from folio.pdf.tables import in_rows
 from folio.pdf.turned import level_page, with_level_parts
 from folio.pdf.units import load_page
-from folio.pdf.visible import SearchWork, VisibleText, have_ink, images, visible_text
+from folio.pdf.visible import VisibleText, visible_text
 from folio.system.files import open_regular
 from folio.system.workers import separate_cpu_limit
 from folio.text import one_line, reason_of

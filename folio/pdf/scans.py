@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from folio.pdf.contrast import Rect
+from folio.pdf.drawing import SearchWork, draw_page, images
 from folio.pdf.order import Box
-from folio.pdf.visible import Rect, SearchWork, draw_page, images
 
 Blocks = Sequence[Sequence[Box]]
 

@@ -16,9 +16,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from itertools import accumulate, groupby, pairwise
 from typing import Any, NamedTuple, TypeVar
 
+from folio.pdf.contrast import Rect
 from folio.pdf.mupdf import around, line_text
 from folio.pdf.order import Box
-from folio.pdf.visible import Rect
 
 # MuPDF's blocks, lines and spans, and the letters of a span
 _Block = Mapping[str, Any]

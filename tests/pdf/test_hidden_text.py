@@ -8,18 +8,17 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from folio.pdf.visible import (
+from folio.pdf.contrast import (
     Colour,
     Picture,
     Rect,
     Span,
     bands,
     find_doubtful,
-    find_hidden,
     frame_pixels,
     not_clearly_visible,
-    summarise_hidden,
 )
+from folio.pdf.hidden_text import find_hidden, summarise_hidden
 
 _WHITE, _BLACK, _BLUE, _YELLOW = (255, 255, 255), (0, 0, 0), (0, 0, 200), (220, 220, 0)
 _PLACE = (20.0, 20.0, 180.0, 32.0)

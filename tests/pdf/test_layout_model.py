@@ -17,12 +17,13 @@ from folio.errors import StoreMismatch
 from folio.papers.metadata import NO_METADATA
 from folio.papers.model import Chunk, Hit, PageMap, Paper, ParsedPdf
 from folio.pdf import layout_model, reader
+from folio.pdf.drawing import SearchWork
 from folio.pdf.layout_model import Letter, Region, page_text_by_region
 from folio.pdf.lines import true_lines
 from folio.pdf.order import Box
 from folio.pdf.raised import write_notation
 from folio.pdf.reader import read_pdf
-from folio.pdf.visible import SearchWork, visible_text
+from folio.pdf.visible import visible_text
 from folio.store.fingerprint import LAYOUT, PARSER
 from folio.store.library import Library
 from folio.system import workers

@@ -15,7 +15,7 @@ import pytest
 from folio.errors import PaperError
 from folio.ingest import pipeline
 from folio.papers.model import NewPaper, SourceFile
-from folio.pdf import visible
+from folio.pdf import drawing
 from folio.pdf.reader import read_pdf
 from folio.store.fingerprint import Reading
 from folio.system.files import sha256_file
@@ -478,7 +478,7 @@ def _with_groups(path: Path, count: int) -> Path:
 def test_a_busy_page_drawn_in_strips_is_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = _with_groups(tmp_path / "a.pdf", 1)
     whole = read_pdf(path)
-    monkeypatch.setattr(visible, "_BUSY_S", 0.0)
+    monkeypatch.setattr(drawing, "_BUSY_S", 0.0)
     assert read_pdf(path) == whole
     assert (whole.pages[0].text, whole.problems) == (_BODY, ())
     assert "(white on white)" in whole.pages[0].problem
@@ -504,7 +504,7 @@ def _with_slow_figure(path: Path, curves: int) -> Path:
 @pytest.mark.skipif(sys.platform == "win32", reason="processes are not copied there")
 def test_a_picture_drawn_apart_costs_its_own_page_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = _with_slow_figure(tmp_path / "a.pdf", 60_000)
-    monkeypatch.setattr(visible, "_PICTURE_CPU_S", 0.2)
+    monkeypatch.setattr(drawing, "_PICTURE_CPU_S", 0.2)
     started = time.monotonic()
     parsed = read_pdf(path, draw_apart=True)
     assert time.monotonic() - started < 60
@@ -536,8 +536,8 @@ def test_a_figure_that_takes_minutes_costs_its_pages_check(tmp_path: Path) -> No
 
 
 def test_a_page_too_slow_to_draw_keeps_its_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(visible, "_BUSY_S", 0.0)
-    monkeypatch.setattr(visible, "_DRAW_CPU_S", 0.5)
+    monkeypatch.setattr(drawing, "_BUSY_S", 0.0)
+    monkeypatch.setattr(drawing, "_DRAW_CPU_S", 0.5)
     started = time.thread_time()
     parsed = read_pdf(_with_groups(tmp_path / "a.pdf", 10_000))
     assert time.thread_time() - started < 3

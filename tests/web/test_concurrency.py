@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 import pytest
 
-from folio.pdf import visible
+from folio.pdf import drawing
 from folio.system import workers
 from folio.web.answering import MAX_CONCURRENT_ANSWERS
 from tests.helpers.exhaustive import EXHAUSTIVE
@@ -115,7 +115,7 @@ def test_a_queued_paper_is_read_even_if_its_client_disconnects(
 
 def test_an_endless_rendering_delays_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workers, "run_guarded", read_here)
-    monkeypatch.setattr(visible, "_FILE_PIXELS", 0)
+    monkeypatch.setattr(drawing, "_FILE_PIXELS", 0)
     app = hashing_app(tmp_path, LLM="builtin", PARSE_TIMEOUT_S=10 * LIMIT_S)
     app.settings.PAPERS_DIR.mkdir()
     slow_page(app.settings.PAPERS_DIR / "slow.pdf", "It tells of moss.", 100_000)
