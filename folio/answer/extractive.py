@@ -53,7 +53,7 @@ from folio.protocols import PassageReader, TermWeights, TokenEmbedder
 from folio.question import followup
 from folio.question.kind import ASKING, gives_number
 from folio.question.question import Question, Statement, asks_where
-from folio.search.builtin_reranker import Matches, evidence_coverage, matches
+from folio.search.late_interaction import Matches, evidence_coverage, matches
 from folio.text import STOP_WORDS, coverage, one_line, plain_words, sentence_spans, tokenize, without_accents
 
 # Thresholds of the confidence. LOG.md has the experiments; `benchmarks/answerability.py` reproduces the figures.

@@ -27,8 +27,9 @@ from folio.papers.sections import NOT_EVIDENCE
 from folio.protocols import PassageReader, TokenEmbedder
 from folio.question.kind import QuestionType
 from folio.question.question import Question
-from folio.search.builtin_reranker import MOST_ODDS, Matches, above, odds, passage_of, read_alone
+from folio.search.builtin_reranker import MOST_ODDS, above, odds, passage_of
 from folio.search.definitions import LEAST_LIKE, Term
+from folio.search.late_interaction import Matches, read_alone
 from folio.text import tokenize
 
 LEAST_WORDS, MOST_WORDS = 40, 120  # of an excerpt; shorter paragraphs are extended, longer ones cut

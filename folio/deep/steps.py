@@ -35,9 +35,9 @@ from folio.protocols import TermWeights, TokenEmbedder
 from folio.question.kind import ASKING
 from folio.question.parts import shortened, spelled_out
 from folio.question.question import Question
-from folio.search.builtin_reranker import matches
 from folio.search.filters import Selection
 from folio.search.fusion import mmr
+from folio.search.late_interaction import matches
 from folio.search.names import SAMPLE_ID
 from folio.search.retriever import Retriever, SearchRequest
 from folio.system.threads import IMPORTING

@@ -10,7 +10,7 @@ from folio.papers.model import Chunk, Hit, PageMap, Paper
 from folio.papers.work import Work
 from folio.protocols import Reranker, TermWeights, TokenEmbedder
 from folio.question.question import Question
-from folio.search.builtin_reranker import matches
+from folio.search.late_interaction import matches
 from folio.search.retriever import reranked
 from folio.text import coverage, one_line, sentence_spans, tokenize
 

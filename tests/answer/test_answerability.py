@@ -19,7 +19,7 @@ from folio.answer_types import Evidence
 from folio.protocols import TermWeights
 from folio.question.kind import ASKING
 from folio.question.question import Question
-from folio.search.builtin_reranker import Matches, evidence_coverage, matches
+from folio.search.late_interaction import Matches, evidence_coverage, matches
 from folio.text import sentence_spans
 from tests.helpers.factories import even_weights, evidence_on
 from tests.helpers.fakes import HashingEmbedder

@@ -25,7 +25,7 @@ from folio.answer_types import Evidence, Sentence
 from folio.papers.model import Tokens
 from folio.papers.sections import Kind, PaperSection, SectionMap
 from folio.question.question import Question
-from folio.search.builtin_reranker import matches
+from folio.search.late_interaction import matches
 from tests.helpers.factories import even_weights, evidence_of, evidence_on, hit_on, hits_on
 from tests.helpers.fakes import HashingEmbedder, WordReader
 from tests.helpers.known_papers import extractive

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from folio.papers.model import Tokens
-from folio.search.builtin_reranker import CONTEXT_WEIGHT, Matches, Query, evidence_coverage
+from folio.search.late_interaction import CONTEXT_WEIGHT, Matches, Query, evidence_coverage
 from tests.helpers.fakes import HashingEmbedder
 
 pytestmark = pytest.mark.fast
