@@ -10,11 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache as cached
+from itertools import islice
 
 from folio.answer.about import OwnSentence, own_sentences
 from folio.answer.evidence import gather
 from folio.answer.extractive import ExtractiveAnswerer
-from folio.answer.ranking import Excerpt
+from folio.answer.ranking import LEAST_WORDS, Excerpt
 from folio.answer_types import Evidence, Quote
 from folio.grounding.sentences import citation
 from folio.papers.model import Paper
@@ -22,9 +24,12 @@ from folio.protocols import Embedder
 from folio.question.question import Question
 from folio.search.retriever import Retriever, SearchRequest
 from folio.table.cell import Cell, Column, Finding
+from folio.table.effects import Effect
 from folio.table.headings import Heading, announced, asked, known_heading
+from folio.table.paper_words import PaperWords
 from folio.table.values import value_in
 
+RERANK = True
 PASSAGES = 6  # of the paper that are read for a cell
 EVIDENCE_TOKENS = 4_000  # of these passages, widened to whole sentences
 LEAST_CONFIDENCE = 0.57  # below this a cell stays empty
@@ -46,16 +51,17 @@ class CellFinder:
 
         check_cancelled: called often; an exception that it raises ends the work. Raises ModelError and StoreDamaged.
         """
-        sentences: list[OwnSentence] | None = None
+        words = PaperWords(paper, self.retriever.text(paper.id, 0, paper.length))
+        sentences = cached(lambda: own_sentences(paper, words.text))
         for place, column in enumerate(columns):
             check_cancelled()
-            heading = known_heading(column)
-            if heading:
-                sentences = sentences or own_sentences(paper, self.retriever.text(paper.id, 0, paper.length))
-                yield place, self._announced(paper, column, heading, sentences)
-                continue
-            with self.retriever.cancellable(check_cancelled):
-                yield place, self._quoted(paper, column)
+            if heading := known_heading(column):
+                yield place, self._announced(paper, column, heading, sentences())
+            elif effect := Effect.asked(asked(column)):
+                yield place, _reported(column, effect, words)
+            else:
+                with self.retriever.cancellable(check_cancelled):
+                    yield place, self._quoted(paper, column)
 
     def _announced(self, paper: Paper, column: Column, heading: Heading, sentences: Sequence[OwnSentence]) -> Cell:
         """A cell of a known heading: the sentence that announces what the heading asks for."""
@@ -77,8 +83,18 @@ class CellFinder:
 
     def _evidence(self, paper: Paper, question: Question) -> tuple[Evidence, ...]:
         """The passages of a paper that may answer."""
-        hits = self.retriever.find(SearchRequest(question, PASSAGES, [paper], written=False)).hits
+        hits = self.retriever.find(SearchRequest(question, PASSAGES, [paper], rerank=RERANK, written=False)).hits
         return gather(hits, self.retriever.text, EVIDENCE_TOKENS).evidence
+
+
+def _reported(column: Column, effect: Effect, words: PaperWords) -> Cell:
+    """A cell of a question about an effect: the sentence that reports it."""
+    question = Question(asked(column))
+    for place in islice(effect.places(words), MOST_TRIED):
+        quote = words.brief(place, LEAST_WORDS)
+        if (found := value_in(column, question, quote.quote)) is not None:
+            return Cell((Finding(quote, *found),))
+    return Cell()
 
 
 def _finding(column: Column, question: Question, excerpt: Excerpt) -> Finding | None:
