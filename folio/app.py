@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from folio.ingest.watch import Changes
     from folio.models.model_server import ModelServer
     from folio.papers.work import Work
+    from folio.review.review import Reviewer
     from folio.search.langchain import FolioRetriever
     from folio.search.works import RankedWork
     from folio.shared.move import Moved
@@ -796,6 +797,12 @@ class App:
 
         retriever = retriever or self.retriever(library)
         return CellFinder(retriever, self.models.extractive(retriever), self.models.meaning)
+
+    def reviewer(self, library: Library, finder: CellFinder | None = None) -> Reviewer:
+        """What makes reviews of papers of a library. finder: answers the questions of a review, if it has any."""
+        from folio.review.review import Reviewer
+
+        return Reviewer(lambda paper: library.text(paper.id, 0, paper.length), self.models.meaning, finder)
 
     def langchain_retriever(self, top_k: int | None = None) -> FolioRetriever:
         """Folio's search as a LangChain retriever. The library stays open as long as the retriever exists."""

@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from pydantic import SecretStr
 
 from config import Settings
-from folio.cli import ask, check, cite, evaluate, export, fetch, ingest, log, mcp, notes, papers, serve
+from folio.cli import ask, check, cite, evaluate, export, fetch, ingest, log, mcp, notes, papers, review, serve
 from folio.deep.steps import drawn
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -36,6 +36,7 @@ PARSERS: dict[str, Callable[[], argparse.ArgumentParser]] = {
     "check": partial(check.parser, "folio check"),
     "cite": partial(cite.parser, "folio cite"),
     "export": partial(export.parser, "folio export"),
+    "review": partial(review.parser, "folio review"),
     "log": partial(log.parser, "folio log"),
     "serve": partial(serve.parser, "serve.py"),
     "mcp": partial(mcp.parser, "folio mcp"),

@@ -19,8 +19,8 @@ from folio.papers.sections import Kind
 from folio.protocols import Embedder
 
 AboutKind = Literal["claim", "method", "result", "limits"]
-_OWN_WORK = r"(?:paper|article|work|study|report|thesis|survey|course|module|tutorial|lesson|project|replication)"
-_OURS = rf"(?:we|our|this {_OWN_WORK}|the (?:present )?{_OWN_WORK})"
+OWN_WORK = r"(?:paper|article|work|study|report|thesis|survey|course|module|tutorial|lesson|project|replication)"
+_OURS = rf"(?:we|our|this {OWN_WORK}|the (?:present )?{OWN_WORK})"
 _CAN = r"(?:\w+ly )?(?:(?:can|will|also|then|further|thus|have|has|was|were|are|first) )*(?:\w+ly )?"
 
 
@@ -124,7 +124,7 @@ MOVES: dict[AboutKind, Move] = {
     ),
 }
 # A sentence about a figure or another place of the paper says little by itself
-_ELSEWHERE = re.compile(
+ELSEWHERE = re.compile(
     r"\b(?:fig(?:ure|s|ures|\.)?|tables?|sections?|appendix|chapters?|eqs?\.?|listings?) ?\(?\d", re.I
 )
 _SHORTEST, _LONGEST = 8, 60  # words of a sentence
@@ -138,7 +138,7 @@ _ABSTRACT = 1500  # characters of the title and the abstract that are compared
 _BY_THE_WAY = re.compile(
     r"\b(?:hope|begin|start|remark|note|recall|decided|will (?:then|now|next|also)|in general)\b", re.I
 )
-_WHOLE_PAPER = re.compile(rf"\b(?:this|the present) {_OWN_WORK}\b|^Here\b", re.I)
+_WHOLE_PAPER = re.compile(rf"\b(?:this|the present) {OWN_WORK}\b|^Here\b", re.I)
 _OTHERS_WORK = re.compile(r"\[\d[\d,;\s–-]*\]|\([^()]*\b(?:19|20)\d\d[a-z]?\)|\bet al\b")
 
 
@@ -190,6 +190,6 @@ def _sentences(whole: Evidence) -> Iterator[OwnSentence]:
             sentence = text[part.start : part.end]
             first, last = paper.pages.pages_of(part.start, part.end)
             stands_alone = part.can_answer and not part.leans and sentence[0].isupper() and sentence[-1] == "."
-            is_bad = first != last or any(words.search(sentence) for words in (_ELSEWHERE, _OTHERS_WORK, _BY_THE_WAY))
+            is_bad = first != last or any(words.search(sentence) for words in (ELSEWHERE, _OTHERS_WORK, _BY_THE_WAY))
             if stands_alone and not is_bad and _SHORTEST <= words <= _LONGEST:
                 yield OwnSentence(block.section, Quote(paper, part.start, part.end, sentence))

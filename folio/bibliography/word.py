@@ -11,6 +11,7 @@ from io import BytesIO
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from folio.bibliography.document import Block
 from folio.bibliography.notes import REMARKS, TITLE, heading_of, links_of, paper_of, paragraphs, place_of
 from folio.errors import UsageError
 from folio.shown_text import plain_line
@@ -48,6 +49,33 @@ def word_document(notes: Sequence[PlacedNote], page: str) -> bytes:
             if not place:
                 document.add_heading(heading_of(note), 1)
             _add_note(document, note, page)
+    file = BytesIO()
+    document.save(file)
+    return file.getvalue()
+
+
+def word_of_blocks(blocks: Sequence[Block]) -> bytes:
+    """A document as a file of Microsoft Word (.docx). blocks: the first is its title."""
+    import docx
+
+    document = docx.Document()
+    about = document.core_properties
+    about.title, about.author, about.comments = blocks[0].runs[0].shown if blocks else "", "", ""
+    for block in blocks:
+        if block.kind == "heading":
+            document.add_heading(" ".join(run.shown for run in block.runs), block.level - 1)
+            continue
+        paragraph = document.add_paragraph()
+        if block.kind == "item":
+            paragraph._p.style = "ListBullet"
+        for place, run in enumerate(block.runs):
+            if place:
+                paragraph.add_run(" ")
+            if run.link:
+                _add_link(paragraph, run.shown, run.link)
+                continue
+            added = paragraph.add_run(run.shown)
+            added.bold, added.italic = run.style == "bold" or None, run.style == "italic" or None
     file = BytesIO()
     document.save(file)
     return file.getvalue()

@@ -19,6 +19,7 @@ COMMANDS = {
     "notes": "list, add, delete and export notes on papers",
     "check": "check the sentences of a draft against the papers that they cite",
     "cite": "print the citation for a sentence of a draft",
+    "review": "write a review of papers, in quotes",
     "export": "write papers, notes and answers as a folder of Markdown",
     "log": "list questions, with their answers and ratings",
     "move": "copy the library into PostgreSQL, or back",

@@ -54,6 +54,7 @@ from folio.web.notes import add_note, bibtex_of_notes, change_note, chosen_notes
 from folio.web.openai import openai_routes
 from folio.web.papers import library_citations, paper_citations, require_papers
 from folio.web.questions import Busy
+from folio.web.reviews import Reviews, review_routes
 from folio.web.service import Service
 from folio.web.stream import (
     EventStream,
@@ -152,6 +153,7 @@ def make_web(
         _fetch_routes(app, service.fetcher, threads),
         _upload_routes(service.uploads),
         _event_routes(broadcast),
+        review_routes(Reviews(app, threads, service.retrievers, rules.url)),
         openai_routes(app, service, answers, threads, rules, _RepeatedRoute),
     ):
         web.include_router(routes)

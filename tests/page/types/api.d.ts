@@ -50,6 +50,12 @@ declare namespace Api {
     left_out: number;
   }
 
+  interface BlockJson {
+    kind: "heading" | "paragraph" | "item";
+    level: number;
+    runs: (RunJson)[];
+  }
+
   interface Body_add_paper_papers_post {
     file: string;
   }
@@ -877,6 +883,36 @@ declare namespace Api {
     turn: number;
     hits: (HitJson)[];
     elapsed_ms: number;
+  }
+
+  interface ReviewJson {
+    id: string;
+    title: string;
+    state: "waiting" | "reading" | "comparing" | "done" | "stopped" | "failed";
+    done: number;
+    total: number;
+    error: ErrorBody | null;
+    blocks: (BlockJson)[];
+  }
+
+  interface ReviewRequest {
+    year?: (string)[];
+    author?: (string)[];
+    venue?: (string)[];
+    section?: (string)[];
+    collection?: (string)[];
+    tag?: (string)[];
+    cited_by?: (string)[];
+    category?: (string)[];
+    papers?: (string)[];
+    title?: string;
+    questions?: (string)[];
+  }
+
+  interface RunJson {
+    text: string;
+    style: "plain" | "bold" | "italic";
+    link: string;
   }
 
   interface SavedEvent {
