@@ -11,6 +11,7 @@ from folio.papers.model import Hit, Paper
 from folio.shown_text import citation_mark, label_mark, name_line, page_words
 
 REFUSAL = "Not found in the provided papers."
+_NOT_FOUND_IN = "Not found in "
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,6 +271,56 @@ class AnswerStopped(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class Scope:
+    """What a question was asked of: a number of papers, and what restricts them."""
+
+    count: int
+    is_all: bool = False  # all papers of the library; parts of them, if `rest` names sections
+    project: str = ""  # the name of a project, or of several
+    title: str = ""  # of the only paper that was named
+    is_chosen: bool = False  # papers were named one by one
+    rest: str = ""  # further restrictions: "2000 to 2015, tagged raft"
+
+    @property
+    def line(self) -> str:
+        """ "12 papers in Consensus, 2000 to 2015", "All 95 papers", "“On Sea Otters”"."""
+        return self._with_rest(f"{self._papers} in {self.project}" if self.project else self._papers)
+
+    @property
+    def is_restricted(self) -> bool:
+        return not self.is_all or bool(self.rest)
+
+    @property
+    def refusal(self) -> str:
+        """ "Not found in the 12 papers of Consensus, 2000 to 2015."; REFUSAL for the whole library."""
+        if not self.is_restricted:
+            return REFUSAL
+        papers = self._papers[0].lower() + self._papers[1:]
+        if self.count == 1 and not (self.title or self.is_all):
+            papers = "one paper"
+        where = papers if self.title or self.is_all else f"the {papers}"
+        where = self._with_rest(f"{where} of {self.project}" if self.project else where)
+        return f"{_NOT_FOUND_IN}{where}."
+
+    @property
+    def _papers(self) -> str:
+        if self.title:
+            return f"“{self.title}”"
+        noun = "paper" if self.count == 1 else "papers"
+        if self.is_all:
+            return f"All {self.count:,} papers" if self.count != 1 else "The only paper"
+        return f"{self.count:,} {'chosen ' * self.is_chosen}{noun}"
+
+    def _with_rest(self, text: str) -> str:
+        return f"{text}, {self.rest}" if self.rest else text
+
+
+def is_refusal(text: str) -> bool:
+    """Whether the text of an answer says that nothing was found, whatever it was asked of."""
+    return text == REFUSAL or (text.startswith(_NOT_FOUND_IN) and text.endswith("."))
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """The answer as shown: sentences that each cite a page of the evidence; or a refusal or a remark without any."""
 
@@ -286,6 +337,7 @@ class Answer:
     offers_model: bool = False  # the notice says what a chat model would add
     # What the papers do not answer: the question of a refusal or of closest passages, else parts of it, in its words
     missing: tuple[str, ...] = ()
+    scope: Scope | None = None  # what was asked; None in answers of older versions, and where a question chose papers
 
     def __post_init__(self) -> None:
         require(not (self.remark and self.sentences), "a remark takes the place of an answer")
@@ -305,7 +357,11 @@ class Answer:
 
     @property
     def text(self) -> str:
-        return " ".join(sentence.text for sentence in self.sentences) or self.remark or REFUSAL
+        return " ".join(sentence.text for sentence in self.sentences) or self.remark or self._refusal
+
+    @property
+    def _refusal(self) -> str:
+        return self.scope.refusal if self.scope else REFUSAL
 
     @property
     def citations(self) -> tuple[Citation, ...]:

@@ -734,6 +734,7 @@ class App:
             top_k=top_k or self.top_k,
             papers=chosen.papers,
             sections=chosen.sections,
+            scope=chosen.scope,
             style=style,
             rerank=rerank,
             turns=turns,

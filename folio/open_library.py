@@ -45,6 +45,8 @@ class Filters(TypedDict, total=False):
     """Names of papers that cite the wanted papers."""
     category: Names
     """Categories of arXiv, "cs.CL", or whole archives: "cs"."""
+    project: Names
+    """Projects, and collections of Zotero or a bibliography."""
 
 
 class OpenLibrary:

@@ -19,7 +19,7 @@ from folio.web.export import markdown, zotero_note
 from tests.helpers.faces import ADDED, ANSWERED, FIELDS, REMARK, REMARKED, REPLIES
 
 # What a dataclass calls otherwise, or has for other objects
-CALLED = {"dropped": "dropped_sentences"}
+CALLED = {"dropped": "dropped_sentences", "scope": "searched"}
 SHOWN_BY_NO_FACE = {"offers_model"}  # the notice says it
 OF_THE_TERMINAL = {"question", "evidence", "timings_ms"}  # a reply has `message` and `elapsed_ms`
 

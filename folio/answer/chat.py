@@ -27,6 +27,7 @@ from folio.answer_types import (
     Checking,
     Evidence,
     RejectedSentence,
+    Scope,
     Section,
     Selected,
     Sentence,
@@ -193,16 +194,19 @@ class Chat:
         top_k: int,
         papers: Sequence[Paper] | None = None,
         sections: SectionFilter | None = None,
+        scope: Scope | None = None,
         style: Style = "plain",
         rerank: bool = True,
         turns: Sequence[Answer] = (),
     ) -> None:
-        """top_k: passages per answer. papers, sections: search only these. turns: of an earlier conversation."""
+        """top_k: passages per answer. papers, sections: search only these. scope: the same in words. turns: of an
+        earlier conversation."""
         self._retriever = retriever
         self._answerer = answerer
         self._top_k = top_k
         self._papers = papers
         self._sections = sections
+        self._scope = scope
         self._style = style
         self._rerank = rerank
         self._turns = list(turns)
@@ -227,7 +231,7 @@ class Chat:
     @property
     def selection(self) -> Selection:
         """The papers and sections to search."""
-        return Selection(self._papers, self._sections)
+        return Selection(self._papers, self._sections, self._scope)
 
     def ask(
         self,
@@ -310,7 +314,9 @@ class Chat:
         meant = turn.original.standing if turn.known else reply.answer.standalone_question
         if turn.question.typed and meant == turn.question.text:  # a correction is one more reading
             meant = turn.question.typed
-        answer = replace(reply.answer, question=text, standalone_question=meant, notice=notice)
+        stays = bool(turn.papers) and turn.find is None  # on fewer papers, which a refusal's notice names
+        scope = None if stays and reply.answer.refused else self._scope
+        answer = replace(reply.answer, question=text, standalone_question=meant, notice=notice, scope=scope)
         return self._add_turn(turn, replace(reply, answer=answer))
 
     def _remarked(self, text: str, remark: str) -> Reply:
@@ -832,4 +838,5 @@ def log_entry(reply: Reply, asked_at: str, model: str) -> LogEntry:
         dict(reply.timings_ms),
         model,
         confidence=reply.confidence,
+        scope=answer.scope.line if answer.scope else "",
     )

@@ -129,11 +129,11 @@ def write_json(value: BaseModel) -> None:
 
 
 # Options that choose papers, the same in every command. One given several times fits papers that match any value.
-FILTERS = ("paper", "year", "author", "venue", "section", "collection", "tag", "cited_by", "category")
+FILTERS = ("paper", "year", "author", "venue", "section", "collection", "tag", "cited_by", "category", "project")
 
 
-def add_paper_options(parser: argparse.ArgumentParser, does: str) -> None:
-    """does: what the command does with the papers that fit, such as "ask"."""
+def add_paper_options(parser: argparse.ArgumentParser, does: str, but: Sequence[str] = ()) -> None:
+    """does: what the command does with the papers that fit, such as "ask". but: options that it does not have."""
     for name, metavar, text in (
         ("paper", "NAME", "the paper with this name, or papers whose file name or title has these words"),
         ("year", "YEARS", "papers of these years: 2014, 2010-2015, 2020-, -1999"),
@@ -144,10 +144,15 @@ def add_paper_options(parser: argparse.ArgumentParser, does: str) -> None:
         ("tag", "NAME", "papers with this tag"),
         ("cited_by", "NAME", "papers that the paper with this name cites, as `folio fetch --expand cites` found"),
         ("category", "NAME", "papers of this arXiv category, cs.CL, or archive, cs"),
+        ("project", "NAME", "papers of this project, or collection: `folio projects` lists them"),
     ):
+        if name in but:
+            continue
         if name == "section" and does == "list":
             text = "papers with a section of this kind, such as methods, or with these words in its title"
-        parser.add_argument(f"--{name.replace('_', '-')}", action="append", metavar=metavar, help=f"{does} only {text}")
+        only = "" if but else " only"
+        option = f"--{name.replace('_', '-')}"
+        parser.add_argument(option, action="append", metavar=metavar, help=f"{does}{only} {text}")
 
 
 def paper_filter(arguments: argparse.Namespace, *, warnings: bool = False, unsure: bool = False) -> PaperFilter:

@@ -50,16 +50,20 @@ def main(argv: Sequence[str] | None = None, prog: str = "folio notes") -> int:
 def _add_filter(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--paper", metavar="PAPER", help="only notes on this paper")
     parser.add_argument("--colour", choices=_COLOURS, help="only notes of this colour")
+    in_project = "only notes on papers of this project, of its conversations, and those put into it"
+    parser.add_argument("--project", metavar="NAME", help=in_project)
     order = "by the paper and the place in it (default), the newest or last changed first, or by the paper and the time"
     parser.add_argument("--order", choices=_ORDERS, default="place", help=order)
 
 
 def _chosen(library: Library, arguments: argparse.Namespace, words: Sequence[str] = ()) -> list[PlacedNote]:
+    from folio.search.filters import notes_in
     from folio.search.names import paper_in
     from folio.store.note_places import NoteFilter, listed
 
     paper = paper_in(library, arguments.paper).id if arguments.paper else ""
-    return listed(library, NoteFilter(paper, " ".join(words), arguments.colour), arguments.order)
+    among = notes_in(library, arguments.project) if arguments.project else None
+    return listed(library, NoteFilter(paper, " ".join(words), arguments.colour, among=among), arguments.order)
 
 
 def _add_list(parser: argparse.ArgumentParser) -> None:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from folio.cli.command import BY, Parser, add_paper_options, paper_filter, run_subcommand, write_json
 from folio.console import output, say
@@ -35,6 +35,8 @@ def parser(prog: str) -> argparse.ArgumentParser:
         ("list", "list papers, or count them", _add_list, _list),
         ("show", "show all metadata of a paper, and where each field comes from", _add_show, _show),
         ("edit", "correct the metadata of a paper", _add_edit, _edit),
+        ("tag", "give papers a tag, or put them into a collection", _add_tag, _tag),
+        ("untag", "take a tag from papers, or take them out of a collection", _add_untag, _untag),
         ("remove", "remove papers from the index; delete the files of removed papers", _add_remove, _remove),
         ("export", "write all papers as BibTeX or CSL-JSON", _add_export, _export),
     )
@@ -153,6 +155,53 @@ def _edit(app: App, arguments: argparse.Namespace) -> int:
         else:
             (after,) = library.papers_by_id([before.id])
             show.show_edit(output(), before, after, list(edits))
+    return 0
+
+
+def _add_tag(parser: argparse.ArgumentParser) -> None:
+    _add_tagging(parser, "tag")
+
+
+def _add_untag(parser: argparse.ArgumentParser) -> None:
+    _add_tagging(parser, "untag")
+
+
+def _add_tagging(parser: argparse.ArgumentParser, does: str) -> None:
+    parser.add_argument("name", metavar="TAG", help="the tag; with --in, the path of a collection: Systems/Consensus")
+    parser.add_argument("papers", nargs="*", metavar="PAPER", help="as for show; or give filters")
+    parser.add_argument("--in", action="store_true", dest="is_collection", help="TAG is a collection")
+    add_paper_options(parser, does)
+
+
+def _tag(app: App, arguments: argparse.Namespace) -> int:
+    return _retag(app, arguments, adds=True)
+
+
+def _untag(app: App, arguments: argparse.Namespace) -> int:
+    return _retag(app, arguments, adds=False)
+
+
+def _retag(app: App, arguments: argparse.Namespace, *, adds: bool) -> int:
+    """Add a tag or a collection to papers, or take it from them."""
+    from folio.papers.edits import retagged
+    from folio.search.filters import PaperFilter, fitting_papers
+    from folio.search.names import paper_in
+    from folio.shown_text import counted
+
+    wanted = paper_filter(arguments)
+    if not arguments.papers and wanted == PaperFilter():
+        raise UsageError("No paper is named.", "Name papers, or give a filter, such as --author.")
+    added, removed = ([arguments.name], []) if adds else ([], [arguments.name])
+    field: Literal["tags", "collections"] = "collections" if arguments.is_collection else "tags"
+    with closing(app.open_library()) as library:
+        papers = {paper_in(library, name).id: None for name in arguments.papers}
+        if wanted != PaperFilter():
+            papers |= {paper.id: None for paper in fitting_papers(library, wanted)}
+        changes = library.change_metadata_of(
+            list(papers), "person", lambda layers: retagged(layers, added, removed, field)
+        )
+        app.finish_edit(is_renamed=changes.renamed)
+    output().print(f"Changed: {counted(changes.papers, 'paper')}.")
     return 0
 
 

@@ -186,7 +186,7 @@ class ChatSession:
         if answer.remark:
             output().print(answer.remark, markup=False, highlight=False)
         elif answer.refused:
-            output().print(answer.text)
+            output().print(answer.text, markup=False, highlight=False)
             files = (f"{name_line(hit.paper.file, show.LONGEST_FILE)} {hit.where}" for hit in reply.hits)
             closest = ", ".join(dict.fromkeys(files))
             if closest:
@@ -204,6 +204,8 @@ class ChatSession:
             show.show_sources(output(), self._cited(reply), shown, self._marks)
             if answer.style == "report":
                 show.show_references(output(), self._cited(reply))
+        if answer.scope and answer.scope.is_restricted and answer.sentences:
+            say(f"Asked: {answer.scope.line}.")
         if self._evidence:
             show.show_evidence(output(), answer.evidence, self._marks)
         if self._dropped:

@@ -13,7 +13,18 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemaining
 from rich.table import Table
 from rich.text import Text
 
-from folio.answer_types import CLOSEST, EXCERPTS, REFUSAL, SUMMARY, Answer, Citation, Evidence, Quote, Section, Sentence
+from folio.answer_types import (
+    CLOSEST,
+    EXCERPTS,
+    SUMMARY,
+    Answer,
+    Citation,
+    Evidence,
+    Quote,
+    Section,
+    Sentence,
+    is_refusal,
+)
 from folio.bibliography.export import cited_pages, reference, stands_in
 from folio.console import errors
 from folio.deep.types import Age, EvidenceProfile
@@ -581,6 +592,8 @@ class LoggedJson(Strict):
     """A person's rating of the answer; "" without one."""
     trace: TraceJson | None
     """How the evidence of a deep answer was found; null for other answers, and for another version of Folio."""
+    scope: str
+    """What was asked: "12 papers in Consensus, 2000 to 2015"; empty in entries of older versions."""
 
 
 def entry_json(number: int, entry: LogEntry) -> LoggedJson:
@@ -592,7 +605,7 @@ def entry_json(number: int, entry: LogEntry) -> LoggedJson:
 
 def _is_refusal(entry: LogEntry) -> bool:
     """Whether the papers had no answer. An answer about the library itself has no sources either."""
-    return not entry.sources and entry.answer == REFUSAL
+    return not entry.sources and is_refusal(entry.answer)
 
 
 def show_entries(console: Console, entries: Sequence[tuple[int, LogEntry]], counts: LogCounts) -> None:
@@ -625,6 +638,8 @@ def show_entry(console: Console, number: int, entry: LogEntry) -> None:
     if trace := from_log(entry.trace):
         _show_trace(console, trace)
     facts = [f"number {number}", f"asked {_time(entry.asked)} UTC", plain_line(entry.model)]
+    if entry.scope:
+        facts.insert(1, f"of {plain_line(entry.scope[0].lower() + entry.scope[1:])}")
     if "total" in entry.timings_ms:
         facts.append(f"{entry.timings_ms['total']:,.0f} ms")
     if entry.confidence is not None:

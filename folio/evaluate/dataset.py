@@ -17,7 +17,7 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
-from folio.answer_types import REFUSAL
+from folio.answer_types import is_refusal
 from folio.errors import UsageError, command
 from folio.papers.identifiers import bare_arxiv, find_identifier
 from folio.papers.model import Paper
@@ -343,7 +343,7 @@ def questions_from_log(entries: Iterable[tuple[int, LogEntry]], files: Mapping[s
         gold = tuple(dict.fromkeys(Gold(files[source.paper], source.page, source.quote) for source in cited))
         if entry.feedback == "bad":
             bad.append(number)
-        elif not gold and (entry.sources or entry.answer != REFUSAL):
+        elif not gold and (entry.sources or not is_refusal(entry.answer)):
             without_gold.append(number)
         else:
             answer = entry.answer if gold else ""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from folio.answer.fencing import fenced, statement_block
-from folio.answer_types import REFUSAL
 from folio.schema import mcp as schema
 from folio.shown_text import counted, page_words
 from folio.text import one_line
@@ -26,7 +25,7 @@ def answer(given: schema.CheckedAnswer) -> str:
     if given.remark:
         parts.append(given.remark)
     elif given.refused:
-        parts.append(REFUSAL)
+        parts.append(given.refusal)
     blocks = [block for number, each in enumerate(given.statements, 1) for block in _statement(number, each)]
     if is_quoting := "“" in given.notice:  # the closest passage of a paper
         blocks.append(fenced("notice", "of this answer", given.notice))

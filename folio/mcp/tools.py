@@ -260,6 +260,8 @@ def _answer(answer: Answer, searches: Sequence[str], models: dict[str, str]) -> 
     return schema.CheckedAnswer(
         question=answer.standalone_question,
         refused=answer.refused,
+        refusal=answer.text if answer.refused else "",
+        searched=answer.scope.line if answer.scope else "",
         remark=answer.remark,
         statements=list(map(_statement, answer.sentences)),
         left_out=[schema.LeftOut(text=each.text, reason=each.reason) for each in left_out],

@@ -7,7 +7,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
-from typing import Any
+from typing import Any, Literal
 
 from folio.errors import ChangedElsewhere, UsageError, command
 from folio.papers.identifiers import ARXIV_ADDRESS, ARXIV_ID, DOI_ADDRESS, DOI_START
@@ -27,7 +27,8 @@ LONGEST: Mapping[str, int] = {
     "volume": 50, "issue": 50, "pages": 50, "publisher": 300, "url": 2_000, "citation_key": 100,
 }  # fmt: skip
 MOST_AUTHORS, LONGEST_PERSON = 5_000, 200  # a paper of CERN has some 3,000 authors
-MOST_TAGS, LONGEST_TAG = 100, 100  # and so many categories
+MOST_TAGS, LONGEST_TAG = 100, 100  # and so many categories, and collections
+LONGEST_COLLECTION = 500  # of its path
 
 # The types of CSL 1.0.2: https://docs.citationstyles.org/en/stable/specification.html#appendix-iii-types
 KINDS = frozenset(
@@ -104,6 +105,9 @@ def checked_field(name: str, value: Any) -> Field[Any]:
         checked: Any = _bounded(name, [_person(author) for author in value], MOST_AUTHORS)
     elif name in ("tags", "categories"):
         checked = _bounded(name, list(dict.fromkeys(_line(name, tag, LONGEST_TAG) for tag in value)), MOST_TAGS)
+    elif name == "collections":
+        paths = (_line(name, path, LONGEST_COLLECTION) for path in value)
+        checked = _bounded(name, list(dict.fromkeys(map(_collection, paths))), MOST_TAGS)
     elif name == "year":
         checked = _year(value, date.today().year + 1)
     else:
@@ -139,22 +143,28 @@ def reverted(now: Metadata, before: Metadata, after: Metadata) -> Metadata:
     return edited(now, {name: old.get(name) for name in changed})
 
 
-def retagged(layers: Mapping[Source, Metadata], add: Sequence[str], remove: Sequence[str]) -> Metadata:
-    """A person's metadata of a paper after adding and removing tags. layers: the metadata of all sources, before.
+def retagged(
+    layers: Mapping[Source, Metadata],
+    add: Sequence[str],
+    remove: Sequence[str],
+    name: Literal["tags", "collections"] = "tags",
+) -> Metadata:
+    """A person's metadata of a paper after adding and removing tags, or collections. layers: the metadata of all
+    sources, before.
 
-    Case does not matter. If the imported tags are left, the person's are reset. Raises UsageError as checked_field.
+    Case does not matter. If the imported ones are left, the person's are reset. Raises UsageError as checked_field.
     """
     person = layers.get("person", NO_METADATA)
-    adding = checked_field("tags", add).value
-    gone = {tag.casefold() for tag in checked_field("tags", remove).value} - {tag.casefold() for tag in adding}
-    before = merged(layers).tags.value
+    adding = checked_field(name, add).value
+    gone = {tag.casefold() for tag in checked_field(name, remove).value} - {tag.casefold() for tag in adding}
+    before = getattr(merged(layers), name).value
     kept = [tag for tag in before if tag.casefold() not in gone]
     known = {tag.casefold() for tag in kept}
-    tags = checked_field("tags", [*kept, *(tag for tag in adding if tag.casefold() not in known)])
+    tags = checked_field(name, [*kept, *(tag for tag in adding if tag.casefold() not in known)])
     if tags.value == before:
         return person
     imported = merged({source: metadata for source, metadata in layers.items() if source != "person"})
-    return edited(person, {"tags": None if tags.value == imported.tags.value else tags})
+    return edited(person, {name: None if tags.value == getattr(imported, name).value else tags})
 
 
 def resets(names: Iterable[str]) -> dict[str, Field[Any] | None]:
@@ -188,6 +198,14 @@ def _person(value: Any) -> PersonName:
     if not family:
         raise UsageError("An author has no family name.", "Write an author with one name as family name.")
     return PersonName(family, given)
+
+
+def _collection(path: str) -> str:
+    """A path with a name at each step. Raises UsageError."""
+    steps = [step.strip() for step in path.split("/")]
+    if not all(steps):
+        raise UsageError(f"{_quoted(path)} is not the path of a collection.", "Write it like Systems/Consensus.")
+    return "/".join(steps)
 
 
 def _year(value: Any, newest: int) -> int | None:

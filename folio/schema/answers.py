@@ -21,7 +21,6 @@ from pydantic.config import JsonDict
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 
 from folio.answer_types import (
-    REFUSAL,
     SUMMARY,
     Answer,
     Disagreement,
@@ -226,12 +225,14 @@ class HitJson(Strict):
     """The paper's retraction, correction or the like; null if none is known."""
 
 
+# "Not found in the provided papers.", "Not found in the 12 papers of Consensus."
+REFUSAL_PATTERN = r"^Not found in .+\.$"
 # Rules between the fields of a refusal and of an answer
 _NONE: JsonDict = {"maxItems": 0}
 _SOME: JsonDict = {"minItems": 1}
 _REFUSED_OR_CITED: JsonDict = {
     "if": {"properties": {"refused": {"const": True}}},
-    "then": {"properties": {"answer": {"const": REFUSAL}, "sentences": _NONE, "citations": _NONE}},
+    "then": {"properties": {"answer": {"pattern": REFUSAL_PATTERN}, "sentences": _NONE, "citations": _NONE}},
     "else": {
         "if": {"properties": {"remark": {"const": ""}}},
         "then": {"properties": {"sentences": _SOME, "citations": _SOME}},
@@ -241,7 +242,7 @@ _REFUSED_OR_CITED: JsonDict = {
 
 
 class AnswerJson(Strict):
-    """An answer, a remark or a refusal. A refusal has fixed words. Remarks and refusals cite nothing."""
+    """An answer, a remark or a refusal. A refusal names what was asked. Remarks and refusals cite nothing."""
 
     # The command, the API and the page share these fields; subclasses add or leave out some. tests/test_faces.py checks
     # where each field is shown.
@@ -251,7 +252,10 @@ class AnswerJson(Strict):
     """The question, rewritten to stand alone."""
     style: Style
     answer: Annotated[str, at("text")]
-    """The sentences joined, the remark, or the fixed refusal. A report is Markdown with its headings."""
+    """The sentences joined, the remark, or the refusal. A report is Markdown with its headings."""
+    searched: str = ""
+    """What was asked: "12 papers in Consensus, 2000 to 2015", "All 95 papers"; empty for a remark, and in answers of
+    older versions."""
     refused: bool
     remark: str = ""
     """Folio's own words in place of an answer, such as to a greeting, without citations; else empty."""
@@ -362,7 +366,7 @@ def answer_json(
     warned = list(warnings(citation.paper for citation in answer.citations).values())
     text = "\n\n".join(_report(answer)) if answer.style == "report" and answer.sentences else answer.text
     given = {"text": text, "warnings": warned, "hits": hits, "models": models, "timings_ms": timings_ms}
-    return AnswerJson.model_validate(With(answer, **given))
+    return AnswerJson.model_validate(With(answer, searched=answer.scope.line if answer.scope else "", **given))
 
 
 def _report(answer: Answer) -> Iterator[str]:

@@ -17,7 +17,7 @@ PATTERNS = {
     CONVERSATION: "is not the id of a conversation",
     SHA256: "is not the id of a paper",
     UPLOAD: "is not the id of an upload",
-    NOTE: "is not the id of a note",
+    NOTE: "is not an id of 16 digits and letters a to f",
     SHADE: "is not a colour, such as #ffd400",
 }
 

@@ -222,6 +222,10 @@ class CheckedAnswer(Strict):
     """As it was understood."""
     refused: bool
     """Whether the papers have no answer."""
+    refusal: _Line
+    """That nothing was found, and in which papers; empty for an answer."""
+    searched: _Line
+    """Which papers were asked: "12 papers in Consensus, 2000 to 2015"."""
     remark: str
     """Folio's own words in place of an answer."""
     statements: list[CheckedStatement]

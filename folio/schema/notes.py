@@ -8,8 +8,8 @@ from pydantic import Field
 
 from folio.bibliography.notes import zotero_link
 from folio.schema.papers import Count, Sha256, Strict
-from folio.schema.web import ConversationId, TurnNumber
-from folio.store.note_places import MAX_QUOTE, NoteFilter, Order, Place, PlacedNote
+from folio.schema.web import ConversationId, FilterValue, TurnNumber
+from folio.store.note_places import MAX_QUOTE, NoteFilter, NotesAmong, Order, Place, PlacedNote
 from folio.store.notes import MAX_QUOTES, MAX_TEXT, Colour
 
 NOTE = "^[0-9a-f]{16}$"
@@ -88,6 +88,8 @@ class NoteChoice(Strict):
     """Words that are all in its quotes, its text, its statement, or the title or file of its papers."""
     colour: Colour | None = None
     """Empty for notes without a colour."""
+    project: FilterValue | None = None
+    """The name or the id of a project: notes on its papers, of its conversations, and those put into it."""
     order: Order = "place"
     """By the title of the paper and the place in it; "paper": and the oldest first; or the newest or last changed
     first."""
@@ -149,8 +151,9 @@ class NoteEdits(Strict):
     """The text that was edited. If the note has another one nothing is changed (409). Null changes it anyway."""
 
 
-def note_filter(choice: NoteChoice) -> NoteFilter:
-    return NoteFilter(choice.paper or "", choice.query, choice.colour)
+def note_filter(choice: NoteChoice, among: NotesAmong | None = None) -> NoteFilter:
+    """among: the notes of its project."""
+    return NoteFilter(choice.paper or "", choice.query, choice.colour, among=among)
 
 
 def note_json(placed: PlacedNote) -> NoteJson:

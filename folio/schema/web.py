@@ -96,9 +96,8 @@ class AnswerErrorJson(ErrorBody):
 # Requests
 
 
-class PaperFields(Strict):
-    """A filter of papers. A paper must fit every given field, and one value of each field. A name that no paper has is
-    an error, which lists similar names."""
+class PaperRule(Strict):
+    """A filter of papers. A paper must fit every given field, and one value of each field."""
 
     year: Annotated[list[Years], Field(max_length=50)] = Field(default_factory=list)
     """Years and ranges of years: "2014", "2010-2015", "2020-", "-1999"."""
@@ -115,6 +114,14 @@ class PaperFields(Strict):
     """Names of papers that cite the wanted papers."""
     category: FilterValues = Field(default_factory=list)
     """Categories of arXiv, "cs.CL", or whole archives: "cs"."""
+
+
+class PaperFields(PaperRule):
+    """A filter of papers. A paper must fit every given field, and one value of each field. A name that no paper has is
+    an error, which lists similar names."""
+
+    project: FilterValues = Field(default_factory=list)
+    """Names or ids of projects; a collection of Zotero or a bibliography is one, too."""
 
 
 class FilterRequest(PaperFields):
@@ -230,6 +237,9 @@ class ManyEdits(Strict):
     papers: Annotated[PaperIds, Field(min_length=1)]
     add_tags: Annotated[list[Text], Field(max_length=MOST_TAGS)] = Field(default_factory=list)
     remove_tags: Annotated[list[Text], Field(max_length=MOST_TAGS)] = Field(default_factory=list)
+    add_collections: Annotated[list[Text], Field(max_length=MOST_TAGS)] = Field(default_factory=list)
+    """Paths: "Systems/Consensus"."""
+    remove_collections: Annotated[list[Text], Field(max_length=MOST_TAGS)] = Field(default_factory=list)
     edits: PaperEdits = PaperEdits()
 
 
@@ -730,6 +740,7 @@ def paper_filter(query: PaperFields, **more: Any) -> PaperFilter:
         tags=query.tag,
         cited_by=query.cited_by,
         categories=query.category,
+        projects=query.project,
         **more,
     )
 
@@ -1080,6 +1091,10 @@ class UploadsEvent(Strict):
 
 class NotesEvent(Strict):
     """Notes were added, changed or deleted."""
+
+
+class ProjectsEvent(Strict):
+    """Projects, or what belongs to them, were added, changed or deleted."""
 
 
 class ConversationsEvent(Strict):

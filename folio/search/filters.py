@@ -10,10 +10,12 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, NamedTuple
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from folio.answer_types import Scope
 from folio.errors import NotKnown, UsageError, command
 from folio.papers.lists import has_category, has_tag, is_in_collection, names_of, unsure_fields
 from folio.papers.model import Chunk, Paper, SourceFile
@@ -29,8 +31,12 @@ from folio.search.names import (
     similar_names,
     unknown_paper,
 )
+from folio.search.scope import scope_of
 from folio.shown_text import name_line
+from folio.store import projects as stored_projects
 from folio.store.library import Library
+from folio.store.note_places import NotesAmong
+from folio.store.projects import Member, Project, Rule, same_name
 from folio.store.works import cited_papers
 from folio.text import STOP_WORDS, one_line, plain_words
 
@@ -213,6 +219,7 @@ class PaperFilter:
     unsure: bool | None = None  # whether a field is not sure
     cited_by: tuple[str, ...] = ()  # names of papers that cite what is wanted
     categories: tuple[str, ...] = ()  # "cs.CL", or an archive: "cs"
+    projects: tuple[str, ...] = ()  # names or ids: see `project_called`
     ids: frozenset[str] = frozenset()  # of papers; none means any
 
     @classmethod
@@ -227,6 +234,7 @@ class PaperFilter:
         tags: Iterable[str] = (),
         cited_by: Iterable[str] = (),
         categories: Iterable[str] = (),
+        projects: Iterable[str] = (),
         *,
         warnings: bool | None = None,
         unsure: bool | None = None,
@@ -243,6 +251,7 @@ class PaperFilter:
             tags=_values("tag", tags, need_word=False),
             cited_by=_values("paper", cited_by),
             categories=_values("category", categories),
+            projects=_values("project", projects, need_word=False),
             warnings=warnings,
             unsure=unsure,
             ids=frozenset(ids),
@@ -254,12 +263,14 @@ class PaperFilter:
         files: Iterable[SourceFile],
         cited: CitedPapers = lambda paper: None,
         known_by: KnownBy = known_by_none,
+        in_projects: Sequence[ProjectPapers] = (),
     ) -> list[Paper]:
         """The papers that fit, perhaps none. Raises NotKnown for a name that nothing has.
 
-        files: the files of the papers. cited: see works.cited_papers. known_by: see search/names.py.
+        files: the files of the papers. cited: see works.cited_papers. known_by: see search/names.py. in_projects: what
+        `projects` names.
         """
-        conditions = self._conditions(papers, files, cited, known_by)
+        conditions = self._conditions(papers, files, cited, known_by, in_projects)
         return [paper for paper in papers if all(condition.holds(paper) for condition in conditions)]
 
     def select(
@@ -268,32 +279,46 @@ class PaperFilter:
         files: Iterable[SourceFile],
         cited: CitedPapers = lambda paper: None,
         known_by: KnownBy = known_by_none,
+        in_projects: Sequence[ProjectPapers] = (),
     ) -> Selection:
         """The papers and sections that fit. Raises NotKnown if none do. Arguments: see `matching`.
 
-        Only its name chooses an older version of a paper, not a year or an author that both versions have.
+        Only its name chooses an older version of a paper, or a project that it was put in; not a year or an author that
+        both versions have.
         """
         chosen = list(papers)
-        for condition in self._conditions(papers, files, cited, known_by):
+        for condition in self._conditions(papers, files, cited, known_by, in_projects):
             before, chosen = chosen, [paper for paper in chosen if condition.holds(paper)]
             if not chosen:
                 rest = "" if len(before) == len(papers) else ", of those that fit the rest"
                 raise NotKnown(
                     f"No paper fits {condition.name}{rest}.{condition.hint(before)}", "Change it, or leave it out."
                 )
-        is_restricted = len(chosen) < len(papers) or self.papers or self.ids
+        is_restricted = len(chosen) < len(papers) or self.papers or self.ids or self.projects
         if not (self.papers or self.ids):
-            chosen = newest(chosen)
-        return Selection(chosen if is_restricted else None, SectionFilter(self.sections) if self.sections else None)
+            by_hand = {paper for project in in_projects for paper in project.by_hand}
+            latest = {paper.id for paper in newest([paper for paper in chosen if paper.id not in by_hand])}
+            chosen = [paper for paper in chosen if paper.id in latest | by_hand]
+        among = chosen if is_restricted else None
+        scope = scope_of(self, among, total=len(papers), projects=[project.name for project in in_projects])
+        return Selection(among, SectionFilter(self.sections) if self.sections else None, scope)
 
     def _conditions(
-        self, papers: Sequence[Paper], files: Iterable[SourceFile], cited: CitedPapers, known_by: KnownBy
+        self,
+        papers: Sequence[Paper],
+        files: Iterable[SourceFile],
+        cited: CitedPapers,
+        known_by: KnownBy,
+        in_projects: Sequence[ProjectPapers],
     ) -> list[_Condition]:
         """The conditions for a paper. Raises NotKnown for a name that none of these papers has."""
         conditions = []
         named = partial(_named, papers=papers, files=file_names(files), known_by=known_by)
         if self.ids:
             conditions.append(_Condition("the choice of papers", lambda paper: paper.id in self.ids))
+        if self.projects:
+            members = frozenset[str]().union(*(project.papers for project in in_projects))
+            conditions.append(_Condition("the project", lambda paper: paper.id in members))
         if self.papers:
             ids = {paper.id for name in self.papers for paper in named(name)}
             conditions.append(_Condition("the name", lambda paper: paper.id in ids))
@@ -356,6 +381,7 @@ class Selection(NamedTuple):
 
     papers: Sequence[Paper] | None
     sections: SectionFilter | None
+    scope: Scope | None = None  # the same in words, where it is known
 
 
 EVERYTHING = Selection(None, None)
@@ -455,12 +481,156 @@ def _section_names(paper: Paper) -> Iterable[str]:
 def select(library: Library, wanted: PaperFilter) -> Selection:
     """The papers and sections of a library to search. Raises UsageError if nothing fits."""
     if wanted == PaperFilter():
-        return EVERYTHING
-    cited = partial(cited_papers, library.database)
-    return wanted.select(library.papers(), library.files(), cited, aliases_in(library))
+        return EVERYTHING._replace(scope=Scope(library.counts()["papers"], is_all=True))
+    with library.reading():
+        shelf = Shelf(library)
+        found = shelf.projects(wanted.projects)
+        return wanted.select(shelf.papers, shelf.files, shelf.cited, shelf.known_by, found)
 
 
 def fitting_papers(library: Library, wanted: PaperFilter) -> list[Paper]:
     """The papers that fit, in the order of the library. Raises NotKnown for a name that no paper has."""
-    cited = partial(cited_papers, library.database)
-    return wanted.matching(library.papers(), library.files(), cited, aliases_in(library))
+    with library.reading():
+        return Shelf(library).fitting(wanted)
+
+
+# Projects, which are choices of papers, too
+
+
+class ProjectPapers(NamedTuple):
+    """A project with the papers that it has now."""
+
+    id: str
+    name: str
+    papers: frozenset[str]  # their ids
+    by_hand: frozenset[str] = frozenset()  # of those that a person put in one by one
+    own: Project | None = None  # None: a collection of Zotero or a bibliography, which is changed there
+
+
+def notes_of(project: ProjectPapers) -> NotesAmong:
+    """The notes of a project: on its papers, of its conversations, and those put in."""
+    own = project.own
+    named = (own.items("conversation"), own.items("note")) if own else ((), ())
+    return NotesAmong(project.papers, *map(frozenset, named))
+
+
+def notes_in(library: Library, project: str) -> NotesAmong:
+    """The notes of the project with this name or id. Raises NotKnown."""
+    with library.reading():
+        return notes_of(*Shelf(library).projects([project]))
+
+
+def collection_id(path: str) -> str:
+    """The id of the project that a collection is."""
+    return sha256(f"collection {path}".encode()).hexdigest()[:16]
+
+
+def require_own(project: ProjectPapers) -> None:
+    """Raises UsageError for a collection."""
+    if project.own is None:
+        raise UsageError(
+            f"“{name_line(project.name, _SHOWN)}” is a collection of Zotero or a bibliography.",
+            "Change it there, or copy it to a project.",
+        )
+
+
+def copied_members(project: ProjectPapers) -> list[Member]:
+    """The parts of a copy of a project; of a collection, a rule that follows it."""
+    if project.own is None:
+        return [Member("rule", stored_projects.rule_item({"collection": [project.name]}))]
+    return [replace(each, added="") for each in project.own.members]
+
+
+class Shelf:
+    """The papers of a library, to work out which of them filters and projects have. Within `library.reading()`."""
+
+    def __init__(self, library: Library) -> None:
+        self._database = library.database
+        self.papers = library.papers()
+        self.files = library.files()
+        self.cited: CitedPapers = partial(cited_papers, library.database)
+        self.known_by = aliases_in(library)
+
+    def fitting(self, wanted: PaperFilter) -> list[Paper]:
+        """The papers that fit. Raises NotKnown for a name that no paper and no project has."""
+        found = self.projects(wanted.projects)
+        return wanted.matching(self.papers, self.files, self.cited, self.known_by, found)
+
+    def projects(self, names: Sequence[str]) -> list[ProjectPapers]:
+        """The projects with these names or ids. Raises NotKnown."""
+        if not names:
+            return []
+        own = stored_projects.read(self._database)
+        return [self._called(name, own) for name in names]
+
+    def every_project(self) -> list[ProjectPapers]:
+        """A person's projects, then the collections, each by name."""
+        own = [self.of_project(project) for project in stored_projects.read(self._database)]
+        return [*own, *(self._of_collection(path) for path in self._collections)]
+
+    def of_project(self, project: Project) -> ProjectPapers:
+        """A person's project with the papers that it has now: those put in, and those of its rules, but for those that
+        a person took out."""
+        by_hand = self._present.intersection(project.items("paper"))
+        papers = by_hand | self.of_rules(project) - set(project.items("excluded"))
+        return ProjectPapers(project.id, project.name, frozenset(papers), frozenset(by_hand), project)
+
+    def of_rules(self, project: Project) -> set[str]:
+        """The ids of the papers that the rules of a project find, also of those that a person took out."""
+        return {paper.id for rule in project.rules for paper in newest(self._of_rule(rule))}
+
+    def kept_out(self, project: ProjectPapers, removed: Iterable[Member]) -> list[Member]:
+        """Members that keep out the papers, of those that are removed, that a rule finds."""
+        by_rule = self.of_rules(project.own) if project.own else set()
+        return [replace(each, kind="excluded") for each in removed if each.kind == "paper" and each.item in by_rule]
+
+    @cached_property
+    def _present(self) -> set[str]:
+        return {paper.id for paper in self.papers}
+
+    def _of_rule(self, rule: Rule) -> list[Paper]:
+        """The papers that fit a rule; none while no paper has a name in it."""
+        try:
+            return rule_filter(rule).matching(self.papers, self.files, self.cited, self.known_by)
+        except UsageError:
+            return []
+
+    def _called(self, name: str, own: Sequence[Project]) -> ProjectPapers:
+        for project in own:
+            if name == project.id or same_name(name, project.name):
+                return self.of_project(project)
+        for path in self._collections:
+            if name == collection_id(path) or same_name(name, path):
+                return self._of_collection(path)
+        known = {*(project.name for project in own), *self._collections}
+        raise NotKnown(
+            f"No project is called “{name_line(name, _SHOWN)}”.{similar_names(name, known)}",
+            f"`{command('projects list')}` lists them.",
+        )
+
+    def _of_collection(self, path: str) -> ProjectPapers:
+        return ProjectPapers(collection_id(path), path, frozenset(self._collections[path]))
+
+    @cached_property
+    def _collections(self) -> dict[str, set[str]]:
+        """Path of a collection -> the ids of its papers, with those of the collections below it; by name."""
+        found: dict[str, set[str]] = {}
+        for paper in self.papers:
+            for path in names_of(paper.metadata):
+                found.setdefault(path, set()).add(paper.id)
+        return dict(sorted(found.items(), key=lambda pair: pair[0].casefold()))
+
+
+# Field of a rule, as in requests -> the argument of PaperFilter.parse
+RULE_FIELDS = {
+    "year": "years", "author": "authors", "venue": "venues", "section": "sections", "collection": "collections",
+    "tag": "tags", "cited_by": "cited_by", "category": "categories",
+}  # fmt: skip
+
+
+def rule_filter(rule: Rule) -> PaperFilter:
+    """The filter of a project's rule. Raises UsageError."""
+    if unknown := rule.keys() - RULE_FIELDS.keys():
+        raise UsageError(f"“{name_line(min(unknown), _SHOWN)}” is no filter.", f"Use {', '.join(RULE_FIELDS)}.")
+    given: dict[str, Any] = {RULE_FIELDS[name]: values for name, values in rule.items()}
+    return PaperFilter.parse(**given)

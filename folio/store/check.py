@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TypeVar
 
 from folio.errors import StoreDamaged
-from folio.store import citation_names, notes, query_log, readings, rows, tables, works
+from folio.store import citation_names, notes, projects, query_log, readings, rows, tables, works
 from folio.store.database import Database, Part
 from folio.store.rows import text_hash
 
@@ -77,6 +77,9 @@ USER_TABLES = {
     "table_columns": UserTable(tables.column_of_row, tables.COLUMN_COLUMNS, "id"),
     "table_rows": UserTable(tables.row_of_row, tables.ROW_COLUMNS, "table_id, paper"),
     "table_cells": UserTable(tables.cell_of_row, tables.CELL_COLUMNS, "column_id, paper"),
+    "projects": UserTable(projects.project, projects.PROJECT_COLUMNS, "id"),
+    "project_members": UserTable(projects.member, projects.MEMBER_COLUMNS, "project, kind, item"),
+    "query_scopes": UserTable(query_log.logged_scope, query_log.SCOPE_COLUMNS, "query"),
 }
 
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import astuple, dataclass, fields
+from dataclasses import asdict, astuple, dataclass, fields
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
@@ -26,13 +26,13 @@ from secrets import token_urlsafe
 from threading import Lock
 from typing import Any, TypeVar
 
-from folio.answer_types import Answer, Citation, Evidence, RejectedSentence, Section, Sentence
+from folio.answer_types import Answer, Citation, Evidence, RejectedSentence, Scope, Section, Sentence
 from folio.errors import FIRST_INGEST, NotKnown, StoreMissing, StoreProtected
 from folio.papers.model import Chunk, Hit, Notice, Paper
 from folio.store import rows
 from folio.store.database import Database, closed_on_error, storable
 from folio.store.library import Library
-from folio.store.query_log import BUSY_TIMEOUT_S, Feedback, LogEntry, insert
+from folio.store.query_log import BUSY_TIMEOUT_S, Feedback, LogEntry, insert, record_scope, scopes
 from folio.store.query_log import COLUMNS as LOG_COLUMNS
 from folio.store.rows import text_hash
 from folio.store.sqlite import MEMORY, SqliteDatabase
@@ -80,6 +80,7 @@ class Removed:
     id: str
     rows: Mapping[str, list[dict[str, Any]]]  # by their tables
     notes: list[str]  # the ids of those that were made in it
+    scopes: Mapping[int, str]  # question of the log -> what it was asked of
 
 
 @dataclass(frozen=True, slots=True)
@@ -485,7 +486,8 @@ def _everything_of(database: Database, conversation: str) -> Removed:
         found = database.query(f"SELECT {', '.join(columns)} FROM {table} WHERE {rows_of}", id=conversation)
         stored[table] = [dict(zip(columns, row, strict=True)) for row in found]
     noted = database.query("SELECT id FROM notes WHERE conversation = :id", id=conversation)
-    return Removed(conversation, stored, [id for (id,) in noted])
+    asked_of = scopes(database, (row["id"] for row in stored["queries"]))
+    return Removed(conversation, stored, [id for (id,) in noted], asked_of)
 
 
 def _put_back(database: Database, removed: Removed) -> None:
@@ -496,6 +498,8 @@ def _put_back(database: Database, removed: Removed) -> None:
     stored["turns"] = [{**row, "id": turn[row["id"]], "query": query.get(row["query"])} for row in stored["turns"]]
     for table in _REMOVED:
         database.insert(table, stored[table])
+    for id, scope in removed.scopes.items():
+        record_scope(database, query[id], scope)
     only = "conversation IS NULL AND id IN (SELECT value FROM json_each(:notes))"
     database.execute(f"UPDATE notes SET conversation = :id WHERE {only}", id=removed.id, notes=removed.notes)
 
@@ -609,7 +613,9 @@ def snapshot_of(answer: Answer) -> str:
     ]
     evidence = list(map(_evidence_fields, answer.evidence))
     left_out = list(map(astuple, answer.left_out))
-    return json.dumps({**_values(answer), "sentences": sentences, "evidence": evidence, "left_out": left_out})
+    scope = asdict(answer.scope) if answer.scope else None
+    made = {"sentences": sentences, "evidence": evidence, "left_out": left_out, "scope": scope}
+    return json.dumps({**_values(answer), **made})
 
 
 def restore(snapshot: str, library: Library) -> Answer | None:
@@ -631,6 +637,7 @@ def restore(snapshot: str, library: Library) -> Answer | None:
             "evidence": tuple(evidence),
             "left_out": tuple(RejectedSentence(*kept) for kept in answer.get("left_out", ())),
             "missing": tuple(answer.get("missing", ())),
+            "scope": Scope(**answer["scope"]) if answer.get("scope") else None,
         }
         return Answer(**{**answer, **made})
     except (ValueError, TypeError, KeyError):  # its pages begin elsewhere now, or an older Folio kept other fields

@@ -302,6 +302,30 @@ CREATE TABLE table_fills (
     PRIMARY KEY (table_id, column_id, paper)
 );
 """,
+    9: """
+CREATE TABLE projects (
+    id {text} PRIMARY KEY,
+    name {text} NOT NULL, about {text} NOT NULL, -- a person's words
+    created {text} NOT NULL, updated {text} NOT NULL, -- ISO times in UTC
+    crc {integer} NOT NULL              -- CRC-32 of all columns above but the last time
+);
+CREATE TABLE project_members (          -- what a project has (projects.py)
+    project {text} NOT NULL REFERENCES projects(id) ON DELETE CASCADE,
+    kind {text} NOT NULL,
+    item {text} NOT NULL,               -- its id, which need not exist now; of a rule, its filter as JSON
+    title {text} NOT NULL,              -- of a paper, for when it is removed
+    added {text} NOT NULL,              -- ISO time in UTC
+    crc {integer} NOT NULL,             -- CRC-32 of all columns above
+    PRIMARY KEY (project, kind, item)
+);
+CREATE INDEX project_members_item ON project_members(kind, item);
+CREATE TABLE query_scopes (             -- what questions of the log were asked of, in words
+    query {integer} NOT NULL REFERENCES queries(id) ON DELETE CASCADE,
+    scope {text} NOT NULL,
+    crc {integer} NOT NULL,             -- CRC-32 of all columns above
+    UNIQUE (query)
+);
+""",
 }
 USER_VERSION = max(USER_ADDED)
 
@@ -321,6 +345,8 @@ KEYS: dict[str, tuple[str, ...]] = {
     "table_rows": ("table_id", "paper"),
     "table_cells": ("column_id", "paper"),
     "table_fills": ("table_id", "column_id", "paper"),
+    "project_members": ("project", "kind", "item"),
+    "query_scopes": ("query",),
 }
 TABLES = {"library": LIBRARY, "user": USER + "".join(USER_ADDED.values())}
 NAMES = {part: re.findall(r"CREATE TABLE (\w+)", text) for part, text in TABLES.items()}
@@ -330,7 +356,9 @@ COLUMNS = {
 }
 # Table -> the columns that identify each row
 ROW_KEYS: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(("papers", "chunks", "queries", "turns", "notes", "evidence_tables", "table_columns"), ("id",)),
+    **dict.fromkeys(
+        ("papers", "chunks", "queries", "turns", "notes", "evidence_tables", "table_columns", "projects"), ("id",)
+    ),
     "note_quotes": ("note", "place"),
     "note_origins": ("note",),
     "pins": ("conversation",),

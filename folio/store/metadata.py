@@ -17,7 +17,7 @@ from pathlib import Path
 
 from folio.papers.identifiers import without_version
 from folio.papers.metadata import Metadata, Source, merged, to_json
-from folio.store import citation_names, notes, readings, rows, tables, works
+from folio.store import citation_names, notes, projects, readings, rows, tables, works
 from folio.store.database import NAMES, Database
 from folio.store.sqlite import SqliteDatabase
 from folio.text import tokenize
@@ -60,7 +60,7 @@ def inherit(database: Database, old: Version, new: Version, *, is_replaced: bool
     """Give a paper the user data of another one, and its work, if both are versions of one paper.
 
     Sources that already describe the new paper are kept. is_replaced: whether the old paper leaves the library, so that
-    its notes and its names in citations become those of the new one.
+    its notes, its names in citations and its places in projects become those of the new one.
     """
     if not same_paper(old, new):
         return
@@ -70,6 +70,7 @@ def inherit(database: Database, old: Version, new: Version, *, is_replaced: bool
         notes.follow(database, old.id, new.id)
         tables.follow(database, old.id, new.id)
         citation_names.inherit(database, old.id, new.id)
+        projects.follow(database, old.id, new.id)
     layers = read(database, [old.id, new.id])
     for source, metadata in layers.get(old.id, {}).items():
         if source not in layers.get(new.id, {}):
@@ -82,7 +83,9 @@ def with_user_data(database: Database, papers: Iterable[str]) -> set[str]:
     """Those of these papers about which there is user data."""
     among = "paper IN (SELECT value FROM json_each(:papers))"
     tables = ("metadata", "paper_works", "readings", "note_quotes", "citation_names", "table_rows")
-    sql = " UNION ".join(f"SELECT paper FROM {table} WHERE {among}" for table in tables)
+    parts = [f"SELECT paper FROM {table} WHERE {among}" for table in tables]
+    named = "SELECT item AS paper FROM project_members WHERE kind IN ('paper', 'excluded')"
+    sql = " UNION ".join([*parts, f"SELECT paper FROM ({named}) AS members WHERE {among}"])
     return set(database.read(rows.string, sql, papers=list(papers)))
 
 

@@ -52,6 +52,20 @@ class NoteFilter:
     query: str = ""  # each of its words is in the quotes, the text, the statement, or the title
     colour: Colour | None = None
     ids: tuple[str, ...] | None = None  # these, each once, in this order, which is the order of the list then
+    among: NotesAmong | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NotesAmong:
+    """Notes on some papers, of some conversations, and some others."""
+
+    papers: frozenset[str]
+    conversations: frozenset[str] = frozenset()
+    notes: frozenset[str] = frozenset()
+
+    def holds(self, note: Note) -> bool:
+        is_on_paper = any(quote.paper in self.papers for quote in note.quotes)
+        return is_on_paper or note.conversation in self.conversations or note.id in self.notes
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +184,8 @@ def listed(library: Library, wanted: NoteFilter = NoteFilter(), order: Order = "
     """The notes that fit, at their current places. Raises NotKnown for an id that no note has."""
     with library.reading():
         read = notes.read(library.database, ids=wanted.ids, paper=wanted.paper, colour=wanted.colour)
+        if wanted.among is not None:
+            read = list(filter(wanted.among.holds, read))
         papers = {
             paper.id: paper for paper in library.papers_by_id(quote.paper for note in read for quote in note.quotes)
         }

@@ -7,19 +7,20 @@ from __future__ import annotations
 
 import json
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from typing import Any, Literal
 
 from folio.errors import UsageError, command
 from folio.store import rows
-from folio.store.database import Database, storable
+from folio.store.database import Database, UserDataChanged, storable
 
 Feedback = Literal["good", "bad"]
 # Seconds that a question waits for an ingest's transaction, so that no answer is delayed for long
 BUSY_TIMEOUT_S = 2
 COLUMNS = f"{rows.QUERY_COLUMNS}, feedback, crc"
+SCOPE_COLUMNS = "query, scope, crc"
 _NEWEST = "SELECT max(id) FROM queries"
 
 
@@ -48,6 +49,7 @@ class LogEntry:
     feedback: Literal["", "good", "bad"] = ""
     confidence: float | None = None  # of the answerer, 0 to 1; None if it gives none
     trace: dict[str, Any] | None = None  # of a deep answer: schema.answers.logged_trace
+    scope: str = ""  # what was asked, in words: "All 95 papers"; "" in entries of older versions
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,13 +102,18 @@ class QueryLog:
         """The questions with their row ids, newest first. feedback: only those with it. most: at most this many."""
         only = "WHERE feedback = :feedback" if feedback else ""
         sql = f"SELECT {COLUMNS} FROM queries {only} ORDER BY id DESC {'' if most is None else 'LIMIT :most'}"
-        return self._database.read(lambda *row: (rows.number(row[0]), logged(*row)), sql, feedback=feedback, most=most)
+        with self._database.snapshot():
+            found = self._database.read(
+                lambda *row: (rows.number(row[0]), logged(*row)), sql, feedback=feedback, most=most
+            )
+            known = scopes(self._database, (row for row, _ in found))
+        return [(row, replace(entry, scope=known.get(row, ""))) for row, entry in found]
 
     def entry(self, row: int) -> LogEntry | None:
         """The question in this row; None if there is none."""
         sql = f"SELECT {COLUMNS} FROM queries WHERE id = :row"
         entries = self._database.read(logged, sql, row=row)
-        return entries[0] if entries else None
+        return replace(entries[0], scope=scopes(self._database, [row]).get(row, "")) if entries else None
 
     def mark(self, feedback: Feedback) -> LogEntry:
         """Record feedback on the last answer. Raises UsageError if the log has no question."""
@@ -175,7 +182,31 @@ def insert(database: Database, entry: LogEntry) -> int:
     row = {**checked, "feedback": entry.feedback, "crc": rows.shown_crc(*checked.values())}
     columns, values = ", ".join(row), ", ".join(f":{name}" for name in row)
     sql = f"INSERT INTO queries (id, {columns}) SELECT coalesce(max(id), 0) + 1, {values} FROM queries RETURNING id"
-    return int(database.execute(sql, **row)[0][0])
+    id = int(database.execute(sql, **row)[0][0])
+    record_scope(database, id, entry.scope)
+    return id
+
+
+def record_scope(database: Database, query: int, scope: str) -> None:
+    """Keep what a question of the log was asked of, in words. The caller has a transaction."""
+    if scope:
+        row = {"query": query, "scope": storable(scope)}
+        database.insert("query_scopes", [{**row, "crc": rows.shown_crc(*row.values())}], replace=True)
+
+
+def scopes(database: Database, queries: Iterable[int]) -> dict[int, str]:
+    """Question of the log -> what it was asked of, in words; without those of which that is not known."""
+    listed = list(queries)
+    sql = f"SELECT {SCOPE_COLUMNS} FROM query_scopes WHERE query IN (SELECT value FROM json_each(:queries))"
+    return dict(database.read(logged_scope, sql, queries=listed)) if listed else {}
+
+
+def logged_scope(*row: Any) -> tuple[int, str]:
+    """From SCOPE_COLUMNS: a question, and what it was asked of. Raises ValueError."""
+    query, scope, crc = row
+    if crc != rows.shown_crc(query, scope):
+        raise UserDataChanged(f"what question {query} of the log was asked of has changed since it was written")
+    return rows.number(query), rows.string(scope)
 
 
 def logged(*row: Any) -> LogEntry:

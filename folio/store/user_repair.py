@@ -36,6 +36,7 @@ _SHOWN = {
     "conversations": ("conversation", "conversations"),
     "notes": ("note", "notes"),
     "evidence_tables": ("table", "tables"),
+    "projects": ("project", "projects"),
     "metadata": ("edit or entry of a bibliography", "edits and entries of bibliographies"),
 }
 # Columns of numbers with a fraction: SQLite stores a whole one as an integer
@@ -242,8 +243,8 @@ def _lost_questions(database: Database) -> list[int]:
 
 
 def _without_dangling(database: Database) -> None:
-    """Give turns without their conversation a new one, and delete quotes and origins without their note, and parts of
-    tables without their table."""
+    """Give turns without their conversation a new one, and delete parts of what is gone: quotes and origins of notes,
+    parts of tables, members of projects, scopes of questions."""
     now = datetime.now(UTC).isoformat(timespec="seconds")
     database.execute(
         "INSERT INTO main.conversations SELECT DISTINCT conversation, '?', :now, :now FROM main.turns"
@@ -255,6 +256,8 @@ def _without_dangling(database: Database) -> None:
     for table in ("table_columns", "table_rows", "table_fills"):
         database.execute(f"DELETE FROM main.{table} WHERE table_id NOT IN (SELECT id FROM main.evidence_tables)")
     database.execute("DELETE FROM main.table_cells WHERE column_id NOT IN (SELECT id FROM main.table_columns)")
+    database.execute("DELETE FROM main.project_members WHERE project NOT IN (SELECT id FROM main.projects)")
+    database.execute("DELETE FROM main.query_scopes WHERE query NOT IN (SELECT id FROM main.queries)")
 
 
 def _what_was_done(path: Path, aside: Path | None, copy: Path | None, found: _Found) -> str:
@@ -323,6 +326,12 @@ def _restored(database: Database, name: str, row: int, copies: Sequence[str]) ->
         salvaged = tables.unreadable_row(name)
         changed = ", ".join(f"{column} = :{column}" for column in salvaged)
         database.execute(f"UPDATE main.{name} SET {changed} WHERE rowid = :row", row=row, **salvaged)
+    elif name == "projects":  # deleting it would delete its members
+        now = datetime.now(UTC).isoformat(timespec="microseconds")
+        ((id,),) = database.query("SELECT id FROM main.projects WHERE rowid = :row", row=row)
+        crc = rows.shown_crc(id, "?", "", now)
+        sql = "UPDATE main.projects SET name = '?', about = '', created = :now, updated = :now, crc = :crc"
+        database.execute(f"{sql} WHERE rowid = :row", now=now, crc=crc, row=row)
     else:
         database.execute(f"DELETE FROM main.{name} WHERE rowid = :row", row=row)
     return False

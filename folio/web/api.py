@@ -53,6 +53,7 @@ from folio.web.guard import ALIVE, AccessRules, RequestGuard
 from folio.web.notes import add_note, bibtex_of_notes, change_note, chosen_notes, list_notes, remove_note
 from folio.web.openai import openai_routes
 from folio.web.papers import library_citations, paper_citations, require_papers
+from folio.web.projects import project_routes
 from folio.web.questions import Busy
 from folio.web.reviews import Reviews, review_routes
 from folio.web.service import Service
@@ -65,7 +66,7 @@ from folio.web.stream import (
     finishing_response,
     reply_unless_left,
 )
-from folio.web.undo import Undo
+from folio.web.undo import UNDO, Undo, UndoKey
 from folio.web.uploads import UploadQueue
 
 STATIC = Path(__file__).resolve().parent / "static"
@@ -81,12 +82,9 @@ _AHEAD = re.compile(r"\bu=[567]\b")
 _PAGE_CACHE = "private, max-age=600"
 _VERSION = re.compile("[0-9a-f]{16}")
 # Routes for POST that only read; and tries of a request whose connection to the database is cut, before the last one
-_READING = frozenset({"/search", f"{PREFIX}embeddings"})
+_READING = frozenset({"/search", "/scope", f"{PREFIX}embeddings"})
 _TRIES = 5
 _FOREVER = "private, max-age=31536000, immutable"
-UNDO = "^[0-9a-f]{16}$"
-_UNDO = "Chosen by the client, at random: the change can be undone with it by `POST /undo/{key}`, for a day at most."
-UndoKey = Annotated[str | None, Query(pattern=UNDO, description=_UNDO)]
 TurnInPath = Annotated[int, InPath(ge=1, le=10**6)]
 PageNumber = Annotated[int, InPath(ge=1, le=10**6)]
 _SEARCHING = ("papers", "evidence", "search_again", "search_ended")
@@ -149,6 +147,7 @@ def make_web(
         _file_routes(service),
         _bibliography_routes(app),
         _note_routes(app, service.undo, rules.url),
+        project_routes(service.projects, service.undo, _RepeatedRoute),
         _undo_routes(service.undo),
         _fetch_routes(app, service.fetcher, threads),
         _upload_routes(service.uploads),
@@ -811,12 +810,12 @@ def _upload_routes(queue: UploadQueue) -> APIRouter:
 
 def _event_routes(broadcast: Broadcast) -> APIRouter:
     routes = APIRouter(tags=["Events"], route_class=_RepeatedRoute)
-    kinds = ("hello", "papers", "failures", "uploads", "notes", "conversations")
+    kinds = ("hello", "papers", "failures", "uploads", "notes", "conversations", "projects")
 
     @routes.get("/events", response_class=EventSourceResponse, responses=_event_stream(*kinds))
     async def follow_events() -> EventSourceResponse:
         """What changes in the library, also by other programs, within two seconds: `hello` first, then `papers`,
-        `failures`, `uploads`, `notes` and `conversations`. After another `hello`, load everything again."""
+        `failures`, `uploads`, `notes`, `projects` and `conversations`. After another `hello`, load everything again."""
         broadcast.require_room()
         return EventSourceResponse(broadcast.listen())
 

@@ -16,7 +16,7 @@ from anyio import CapacityLimiter, to_thread
 
 from folio.errors import FolioError, StoreMissing
 from folio.schema import web as schema
-from folio.store import notes
+from folio.store import notes, projects
 from folio.store.conversations import Conversations, Summary
 from folio.store.library import Library
 from folio.store.rows import Stamp
@@ -60,6 +60,7 @@ class StoreWatch:
         self._papers: dict[str, Hashable] = {}
         self._failures: Hashable = None
         self._notes: Hashable = None
+        self._projects: Hashable = None
         self._listed: dict[str, Summary] = {}
         self._queue_version: Hashable = None
         self._queue: schema.UploadsEvent | None = None
@@ -106,6 +107,7 @@ class StoreWatch:
             papers = _papers(library) if stamp != before else self._papers
             failures = tuple(library.database.query("SELECT path, sha256, happened FROM failures ORDER BY path"))
             noted = notes.state(library.database)
+            in_projects = projects.state(library.database)
         self._stamp, known = stamp, self._papers
         self._papers = papers
         if before is None or before[0].epoch != stamp[0].epoch:
@@ -126,6 +128,9 @@ class StoreWatch:
         if noted != self._notes:
             self._notes = noted
             yield "notes", schema.NotesEvent()
+        if in_projects != self._projects:
+            self._projects = in_projects
+            yield "projects", schema.ProjectsEvent()
 
     def _conversation_changes(self) -> Iterator[Event]:
         listed = {each.id: each for each in filter(is_listed, self._conversations.summaries())}

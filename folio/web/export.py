@@ -44,7 +44,7 @@ from folio.zotero.link import checked
 
 NO_ANSWER = "This question has no answer."
 _MOST_NAMED = 10  # papers
-_SCOPE_FIELDS = ("year", "author", "venue", "section", "collection", "tag", "cited_by", "category")
+_SCOPE_FIELDS = ("year", "author", "venue", "section", "collection", "tag", "cited_by", "category", "project")
 
 
 def markdown(title: str, replies: Sequence[Mapping[str, Any]], *, numbered: bool = False) -> str:
@@ -90,8 +90,8 @@ def _turn(reply: Mapping[str, Any]) -> Iterator[str]:
     yield f"## {escaped(reply['message'])}"
     if reply["standalone_question"] != reply["message"].strip():
         yield f"Understood as: {escaped(reply['standalone_question'])}"
-    if scope := _scope_words(reply.get("scope")):
-        yield f"Asked only: {escaped(scope)}"
+    if asked := _asked(reply):
+        yield escaped(asked)
     if reply["refused"] or reply.get("remark"):
         yield f"*{escaped(reply['answer'])}*"
     for warning in reply.get("warnings", ()):
@@ -144,8 +144,8 @@ def ending(reply: Mapping[str, Any]) -> Iterator[str]:
     """
     if reply["refused"] or reply.get("remark"):
         yield f"*{escaped(reply['answer'])}*"
-    if reply["refused"] and (scope := _scope_words(reply.get("scope"))):
-        yield f"Asked only: {escaped(scope)}"
+    if reply["refused"] and (asked := _asked(reply)):
+        yield escaped(asked)
     for warning in reply.get("warnings", ()):
         yield f"**{escaped(warning)}**"
     yield from _remarks(reply)
@@ -334,6 +334,14 @@ def _with_code(text: str) -> str:
 # Both formats
 
 
+def _asked(reply: Mapping[str, Any]) -> str:
+    """What a question was asked of, if that was a part of the library and no refusal names it; else ""."""
+    words, searched = _scope_words(reply.get("scope")), reply.get("searched", "")
+    if not words or (reply["refused"] and searched):
+        return ""
+    return f"Asked: {name_line(searched)}" if searched else f"Asked only: {words}"
+
+
 def _scope_words(scope: Mapping[str, Any] | None) -> str:
     """What a question was restricted to: "“On Sea Otters”; year 2010-2015 or 2020-"; "" for the whole library.
 
@@ -390,8 +398,8 @@ def zotero_note(title: str, replies: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _answer(reply: Mapping[str, Any]) -> Iterator[str]:
-    if scope := _scope_words(reply.get("scope")):
-        yield _paragraph(_text(f"Asked only: {scope}"))
+    if asked := _asked(reply):
+        yield _paragraph(_text(asked))
     if reply["refused"] or reply["remark"]:
         yield _paragraph(_text(reply["answer"]))
     for warning in reply.get("warnings", ()):

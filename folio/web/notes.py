@@ -10,6 +10,7 @@ from folio.bibliography.notes import cited_bibtex
 from folio.errors import StoreMissing
 from folio.papers.model import require_page
 from folio.schema import notes as schema
+from folio.search.filters import notes_in
 from folio.store import notes
 from folio.store.library import Library
 from folio.store.note_places import NoteFilter, PlacedNote, listed, place_without_words, placed, quote_at, quote_of
@@ -34,7 +35,8 @@ def chosen_notes(app: App, wanted: schema.NoteChoice | schema.ChosenNotes) -> li
     with closing(library):
         if isinstance(wanted, schema.ChosenNotes):
             return listed(library, NoteFilter(ids=tuple(wanted.ids)))
-        return _slice(listed(library, schema.note_filter(wanted), wanted.order), wanted)
+        among = notes_in(library, wanted.project) if wanted.project else None
+        return _slice(listed(library, schema.note_filter(wanted, among), wanted.order), wanted)
 
 
 def _slice(every: list[PlacedNote], choice: schema.NoteChoice) -> list[PlacedNote]:

@@ -34,6 +34,7 @@ from folio.schema.invalid import what_is_wrong
 from folio.schema.web import ChatReply, ChatRequest, PaperFields
 from folio.search.filters import PaperFilter, fitting_papers
 from folio.shown_text import name_line
+from folio.store import projects
 from folio.web.chores import chore_reply, without_context
 from folio.web.earlier import MOST_TURNS, EarlierTurn
 from folio.web.export import Statements, ending, with_links
@@ -51,7 +52,7 @@ EMBEDDING = "folio-embedding"
 # The words of a scope: the filters, and the first year
 SCOPE = ("paper", *PaperFields.model_fields, "since")
 _NEXT = re.compile(rf"&(?=(?:{'|'.join(SCOPE)})=)")  # a tag may have an "&" too
-MOST_SCOPES = 50  # tags, and collections, in the list of models
+MOST_SCOPES = 50  # projects, tags, and collections, in the list of models
 MAX_CONCURRENT_EMBEDDINGS = 2
 _LIST = "`GET /v1/models` lists the models."
 _TEXT_ALONE = "Send text alone."
@@ -76,8 +77,8 @@ def openai_routes(
 
     @routes.get("/models")
     def list_models() -> schema.ModelsJson:
-        """The models: "folio", "folio-deep", which searches in rounds, "folio" for each tag and collection of the
-        library, and "folio-embedding"."""
+        """The models: "folio", "folio-deep", which searches in rounds, "folio" for each project, tag and collection of
+        the library, and "folio-embedding"."""
         ids = [*MODELS, *_scopes(app), EMBEDDING]
         return schema.ModelsJson(data=[schema.ModelJson(id=id, created=began) for id in ids])
 
@@ -131,9 +132,10 @@ def _page_url(rules: AccessRules, request: Request) -> str:
 
 
 def _scopes(app: App) -> Iterator[str]:
-    """A model for each of the tags and collections that most papers have."""
-    counts: dict[str, dict[str, int]] = {"tag": {}, "collection": {}}
+    """A model for each project, and for each of the tags and collections that most papers have."""
+    counts: dict[str, dict[str, int]] = {"project": {}, "tag": {}, "collection": {}}
     with suppress(StoreMissing), closing(app.open_library()) as library:
+        counts["project"] = {project.name: 0 for project in projects.read(library.database)}
         for paper in library.papers():
             for word, names in (("tag", paper.metadata.tags.value), ("collection", names_of(paper.metadata))):
                 for name in names:

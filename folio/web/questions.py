@@ -31,9 +31,10 @@ from folio.schema.answers import (
     logged_trace,
 )
 from folio.schema.papers import NoticeJson, With
-from folio.search.filters import PaperFilter, Selection, select
+from folio.search.filters import PaperFilter, Selection, Shelf, select
 from folio.search.pool import Reader, RetrieverPool
-from folio.store import notes
+from folio.search.scope import scope_of
+from folio.store import notes, projects
 from folio.store.conversations import ID_LENGTH, Conversations, Summary, Turn, branches, path_to
 from folio.store.database import storable
 from folio.store.library import Library
@@ -98,7 +99,7 @@ class Questions:
         """Passages without an answer. Raises NotKnown, StoreMissing, StoreMismatch, ModelError."""
         began = perf_counter()
         with self._retrievers.acquire() as reader:
-            chosen = _select(reader.library, request)
+            chosen = select_for(reader.library, request)
             result = reader.retriever.find_typed(request.query, request.top_k, chosen, rerank=request.use_reranker)
             marked = notes.marked_words(reader.library.database, {hit.paper.id for hit in result.hits})
             return schema.SearchReply(
@@ -124,7 +125,7 @@ class Questions:
     def require_scope(self, request: schema.FilterRequest) -> None:
         """Raises NotKnown unless papers and sections fit a request, UsageError, StoreMissing."""
         with closing(self._app.open_library()) as library:
-            _select(library, request)
+            select_for(library, request)
 
     def begin(self, request: schema.ChatRequest, earlier: Sequence[EarlierTurn] = ()) -> Asked:
         """Check and store a question. earlier: the turns before it, of a conversation that its client keeps.
@@ -134,14 +135,28 @@ class Questions:
         with closing(self._app.open_library()) as library:
             self._app.require_paper(library)
             self._app.require_same_settings(library)
-            _select(library, _scoped(request))
+            select_for(library, _scoped(request))
             selected = _selected(library, request.selection)
         key = request.key or self._conversations.begin()
         conversation = _conversation_of(request, key)
         turns = self._conversations.turns(conversation) if request.conversation else ()
+        if request.conversation is None and request.listed:
+            self._join_project(conversation, request.project)
         request = request.model_copy(update={"key": key, "conversation": conversation})
         place = _place_of(request, turns)
         return self._keep(Asked(request, place, schema.selection_json(selected), tuple(earlier)))
+
+    def _join_project(self, conversation: str, named: Sequence[str]) -> None:
+        """Put a new conversation into the projects that it begins in; that fails if nothing can be stored."""
+        if not named or not self._conversations.are_stored:
+            return
+        with suppress(StoreError, OSError), closing(self._app.open_library()) as library:
+            with library.reading():
+                found = Shelf(library).projects(named)
+            for project in found:
+                if project.own:
+                    member = projects.Member("conversation", conversation)
+                    projects.change_members(library.database, project.id, added=[member])
 
     def begin_again(self, conversation: str, turn: int, model: str | None) -> Asked | None:
         """Ask a question again that has no answer; None if it has one, or is being answered.
@@ -281,7 +296,7 @@ class Questions:
         return self._app.chat_over(
             reader.retriever,
             top_k=question.top_k,
-            chosen=_select(reader.library, question),
+            chosen=select_for(reader.library, question),
             style=question.style,
             model=question.model,
             check_cancelled=callbacks.check_cancelled,
@@ -416,13 +431,12 @@ def _find(search: DeepSearch, callbacks: AnswerCallbacks) -> Find:
     return partial(search.find, on_event=on_event)
 
 
-def _select(library: Library, request: schema.FilterRequest) -> Selection:
+def select_for(library: Library, request: schema.FilterRequest) -> Selection:
     """The papers and sections to search. Raises NotKnown."""
     papers = require_papers(library, request.papers)
-    wanted = schema.paper_filter(request)
-    if wanted == PaperFilter():
-        return Selection(papers or None, None)
-    wanted = replace(wanted, ids=frozenset(request.papers))
+    wanted = replace(schema.paper_filter(request), ids=frozenset(request.papers))
+    if papers and wanted == PaperFilter(ids=wanted.ids):  # without reading the others
+        return Selection(papers, None, scope_of(wanted, papers, total=0))
     return select(library, wanted)
 
 

@@ -34,6 +34,7 @@ from folio.web.export import markdown, zotero_note
 from folio.web.fetcher import Online, PaperFetcher
 from folio.web.pages import CACHED_TEXTS, Cache, PageOfText, PageReader, PageView, find_words, page_text_json
 from folio.web.papers import PaperFiles, list_papers, removed_papers, require_papers
+from folio.web.projects import Projects
 from folio.web.questions import Questions, as_known_now, is_listed, papers_of_replies, unanswered_json
 from folio.web.stream import RequestCancelled, StageProgress
 from folio.web.suggestions import Suggestions
@@ -64,6 +65,7 @@ class Service:
         self.questions = Questions(app, self.retrievers, self._conversations)
         self.suggestions = Suggestions(app, self.retrievers, self._conversations)
         self.paper_pages = PaperPages(app, self._conversations)
+        self.projects = Projects(app, self._conversations)
         self.undo = Undo()
         self._sync = self._made_sync()
 
@@ -218,6 +220,9 @@ class Service:
                 person = edited(before, edits)
                 if request.add_tags or request.remove_tags:
                     person = retagged({**layers, "person": person}, request.add_tags, request.remove_tags)
+                if request.add_collections or request.remove_collections:
+                    added, removed = request.add_collections, request.remove_collections
+                    person = retagged({**layers, "person": person}, added, removed, "collections")
                 made.append((before, person))
                 return person
 

@@ -9,12 +9,18 @@ from collections import OrderedDict
 from collections.abc import Callable
 from threading import Lock
 from time import monotonic
+from typing import Annotated
+
+from fastapi import Query
 
 from folio.errors import FolioError, NotKnown
 
 MOST = 200  # keys; each page can undo its last change only
 KEPT_S = 24 * 3600  # as long as removed papers can be brought back
-PutBack = Callable[[], None]
+PutBack = Callable[[], object]
+UNDO = "^[0-9a-f]{16}$"
+_UNDO = "Chosen by the client, at random: the change can be undone with it by `POST /undo/{key}`, for a day at most."
+UndoKey = Annotated[str | None, Query(pattern=UNDO, description=_UNDO)]
 
 
 class Undo:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple
 
-from folio.answer_types import REFUSAL, Answer
+from folio.answer_types import REFUSAL, Answer, Scope
 from folio.schema.answers import answer_json
 from folio.schema.web import ChatReply, ScopeJson, ScopePaperJson, chat_reply
 from tests.helpers.answers import HITS, ICE_PAPER, MODELS, OUTCOMES, REFUSED, TIMINGS
@@ -27,10 +27,15 @@ def reply_of(answer: Answer, turn: int = 1, scope: ScopeJson | None = None) -> C
     return chat_reply(answer.question, made, CONVERSATION, turn, 12.5, scope)
 
 
+IN_PROJECT = Scope(12, project="Alpine ice", rest="from 2020")
 ANSWERED = reply_of(
     replace(
-        OUTCOMES, standalone_question="How long is the glacier of Aletsch?", notice="It was cut: see `folio doctor`."
-    )
+        OUTCOMES,
+        standalone_question="How long is the glacier of Aletsch?",
+        notice="It was cut: see `folio doctor`.",
+        scope=IN_PROJECT,
+    ),
+    scope=ScopeJson(project=["Alpine ice"], year=["2020-"]),
 ).model_copy(update={"warnings": [WARNING]})
 REFUSED_HERE = reply_of(REFUSED, 2, ONLY_ICE)
 REMARKED = reply_of(Answer("hello", "hello", (), remark=REMARK), 3)
@@ -50,6 +55,7 @@ FIELDS: dict[str, Shown] = {
     "standalone_question": Shown("How long is the glacier of Aletsch?", {"zotero": "it has what was asked"}),
     "style": Shown("plain", dict.fromkeys(("markdown", "zotero", "page"), "it is seen in the headings")),
     "answer": Shown(REFUSAL),
+    "searched": Shown(IN_PROJECT.line),
     "refused": Shown(REFUSAL),
     "remark": Shown(REMARK),
     "sentences": Shown("It lies in the Bernese Alps."),

@@ -12,7 +12,7 @@ import pytest
 
 from folio.papers.metadata import Metadata, from_json, simple_metadata, to_json
 from folio.papers.work import Work, WorkAuthor
-from folio.store import notes, rows, tables, works
+from folio.store import notes, projects, rows, tables, works
 from folio.store.database import NAMES, Database
 from folio.store.library import Library
 from folio.store.note_places import quote_at
@@ -140,6 +140,14 @@ def fill(app: HashingApp) -> HashingApp:
         annotation = Note(notes.new_id(), "yellow", "Wow", "", None, None, *times, tuple(quotes[:1]), origin)
         notes.put_annotations(library.database, [annotation], [])
         _add_table(library)
+        rule = projects.rule_item({"tag": ["otters"], "year": ["2015-"]})
+        members = [
+            projects.Member("paper", paper.id, paper.title),
+            projects.Member("excluded", ABSENT, "Not here"),
+            projects.Member("rule", rule),
+            projects.Member("conversation", conversation),
+        ]
+        projects.add(library.database, "Sëa", "What otters do.", members)
     return app
 
 

@@ -40,12 +40,13 @@ from folio.papers.metadata import NO_METADATA, Field, Metadata, PersonName, Sour
 from folio.papers.model import Chunk, Failure
 from folio.papers.sections import SectionMap
 from folio.papers.work import SourceName, Work, WorkAuthor
-from folio.store import metadata, notes, readings, works
+from folio.store import metadata, notes, projects, readings, works
 from folio.store.conversations import Conversations
 from folio.store.database import USER_VERSION, Database, added_since, storable
 from folio.store.library import Library
 from folio.store.note_places import NoteFilter, Order, listed, place_without_words, quote_at, quote_of
 from folio.store.notes import Area, Note, NoteQuote
+from folio.store.projects import Member
 from folio.store.query_log import LogCounts, LogEntry, LoggedSource, QueryLog
 from folio.store.readings import MovedFile
 from folio.store.rows import PaperVector, text_crc, text_hash
@@ -392,6 +393,69 @@ def test_a_note_is_kept_changed_and_deleted(both: Both, written: Written) -> Non
         with pytest.raises(NotKnown):
             both(lambda library, act=act: act(library.database, first.id))  # type: ignore[misc]
     both.require_equal()
+
+
+def test_a_project_is_made_changed_and_deleted(
+    both: Both, written: Written, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(projects, "_now", lambda: f"2026-01-02T03:04:{written.number:02}.000+00:00")
+    rule = projects.rule_item({"tag": ["b", "a", "a"], "year": ["2015-"], "author": []})
+    assert (rule, projects.rule_of(rule)) == (
+        '{"tag": ["a", "b"], "year": ["2015-"]}',
+        {"tag": ("a", "b"), "year": ("2015-",)},
+    )
+
+    def make(name: str) -> projects.Project:
+        written.next()
+        return both(lambda library: projects.add(library.database, name, "", [Member("rule", rule)]))
+
+    first, second = make(" Sëa\n of ice "), make("Land")
+    assert (first.name, first.rules, second.name) == ("Sëa of ice", [projects.rule_of(rule)], "Land")
+    assert both(lambda library: projects.read(library.database)) == [second, first]
+    for name in ("land", "LAND ", "", " \n", "x" * 201):
+        with pytest.raises(UsageError):
+            both(lambda library, name=name: projects.add(library.database, name))  # type: ignore[misc]
+    before = both(lambda library: projects.state(library.database))
+    written.next()
+    renamed = both(lambda library: projects.change(library.database, first.id, name="Ice", about="Why\0?"))
+    assert (renamed[0], renamed[1].name, renamed[1].about) == (first, "Ice", "Why\ufffd?")
+    added, gone = both(
+        lambda library: projects.change_members(
+            library.database,
+            first.id,
+            added=[Member("paper", "a" * 64, "A"), Member("rule", rule), Member("excluded", "b" * 64)],
+            removed=[Member("note", "n"), Member("rule", projects.rule_item({"tag": ["c"]}))],
+        )
+    )
+    assert ([each.item for each in added], gone) == (["a" * 64, "b" * 64], [])
+    assert both(lambda library: projects.state(library.database)) != before
+    _, swapped = both(
+        lambda library: projects.change_members(library.database, first.id, added=[Member("paper", "b" * 64)])
+    )
+    assert [(each.kind, each.item) for each in swapped] == [("excluded", "b" * 64)]
+    both(lambda library: _followed(library, "a", "b"))
+    now = both(lambda library: projects.require(library.database, first.id))
+    assert (now.items("paper"), now.items("excluded"), now.items("rule")) == (["b" * 64], [], [rule])
+    assert both(lambda library: projects.projects_of(library.database, "paper", "b" * 64)) == [now]
+    both(lambda library: projects.undo_change(library.database, *renamed))
+    assert both(lambda library: projects.require(library.database, first.id)).name == "Sëa of ice"
+    assert both(lambda library: projects.remove(library.database, first.id)).items("paper") == ["b" * 64]
+    assert both(lambda library: library.database.query("SELECT DISTINCT project FROM project_members")) == [
+        (second.id,)
+    ]
+    for act in (projects.remove, projects.require, projects.change, projects.change_members):
+        with pytest.raises(NotKnown):
+            both(lambda library, act=act: act(library.database, first.id))  # type: ignore[misc]
+    for _ in range(2):
+        both(lambda library: projects.restore(library.database, now))
+    assert both(lambda library: projects.require(library.database, first.id)) == now
+    assert both(lambda library: library.check()) == []
+    both.require_equal()
+
+
+def _followed(library: Library, old: str, new: str) -> None:
+    with library.database.transaction("user"):
+        projects.follow(library.database, old * 64, new * 64)
 
 
 @pytest.mark.parametrize("text", ["a\0b\ud800", "\u202e\x1b]0;x\x07", "<b>]]></b> {} %s :x '", "ب" * 9_990, "\ufffe"])

@@ -188,8 +188,8 @@ def test_what_is_reworded_disputed_and_left_out_is_said(
 def test_a_refusal_is_said_with_what_was_searched(client: OpenAI) -> None:
     completion = said(client, "Who invented the telephone?", model="folio:tag=ice & snow")
     text = text_of(completion)
-    assert text.startswith("*Not found in the provided papers.*")
-    assert "Asked only: tag ice \\& snow" in text
+    assert text.startswith("*Not found in the one paper, tagged ice \\& snow.*")
+    assert "Asked" not in text
     assert completion.choices[0].message.annotations == []
 
 

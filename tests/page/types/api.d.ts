@@ -72,6 +72,7 @@ declare namespace Api {
     standalone_question: string;
     style: "plain" | "report";
     answer: string;
+    searched: string;
     refused: boolean;
     remark: string;
     sentences: (SentenceJson)[];
@@ -109,6 +110,7 @@ declare namespace Api {
     tag?: (string)[];
     cited_by?: (string)[];
     category?: (string)[];
+    project?: (string)[];
     papers?: (string)[];
     message: string;
     conversation?: string | null;
@@ -397,6 +399,7 @@ declare namespace Api {
     tag?: (string)[];
     cited_by?: (string)[];
     category?: (string)[];
+    project?: (string)[];
     papers?: (string)[];
   }
 
@@ -504,12 +507,19 @@ declare namespace Api {
     papers: (string)[];
     add_tags?: (string)[];
     remove_tags?: (string)[];
+    add_collections?: (string)[];
+    remove_collections?: (string)[];
     edits?: PaperEdits;
   }
 
   interface Message {
     role: "system" | "developer" | "user" | "assistant" | "tool" | "function";
     content: string | (ContentPart)[] | null;
+  }
+
+  interface MissingPaper {
+    paper: string;
+    title: string;
   }
 
   interface MissingRequest {
@@ -547,6 +557,17 @@ declare namespace Api {
     statement: string;
     conversation: string | null;
     turn: number | null;
+  }
+
+  interface NewProject {
+    papers: (string)[];
+    rules: (PaperRule_Input)[];
+    conversations: (string)[];
+    notes: (string)[];
+    tables: (string)[];
+    name: string;
+    about: string;
+    copy_of: string | null;
   }
 
   interface NoteEdits {
@@ -762,6 +783,28 @@ declare namespace Api {
     section: string;
   }
 
+  interface PaperRule_Input {
+    year: (string)[];
+    author: (string)[];
+    venue: (string)[];
+    section: (string)[];
+    collection: (string)[];
+    tag: (string)[];
+    cited_by: (string)[];
+    category: (string)[];
+  }
+
+  interface PaperRule_Output {
+    year: (string)[];
+    author: (string)[];
+    venue: (string)[];
+    section: (string)[];
+    collection: (string)[];
+    tag: (string)[];
+    cited_by: (string)[];
+    category: (string)[];
+  }
+
   interface PapersEvent {
     added: (string)[];
     changed: (string)[];
@@ -773,6 +816,11 @@ declare namespace Api {
     event: "papers";
     query: string;
     papers: (PaperFoundJson)[];
+  }
+
+  interface PartChanges {
+    add: ProjectParts;
+    remove: ProjectParts;
   }
 
   interface PersonJson_Input {
@@ -800,6 +848,53 @@ declare namespace Api {
     stage: "reading" | "embedding";
     done: number;
     of: number;
+  }
+
+  interface ProjectChanges {
+    name: string | null;
+    about: string | null;
+  }
+
+  interface ProjectDetails {
+    id: string;
+    name: string;
+    about: string;
+    own: boolean;
+    papers: number;
+    updated: string;
+    paper_ids: (string)[];
+    by_hand: (string)[];
+    missing: (MissingPaper)[];
+    excluded: (MissingPaper)[];
+    rules: (PaperRule_Output)[];
+    conversations: (ConversationSummary)[];
+    notes: number;
+    note_ids: (string)[];
+    tables: (string)[];
+  }
+
+  interface ProjectList {
+    projects: (ProjectSummary)[];
+  }
+
+  interface ProjectParts {
+    papers: (string)[];
+    rules: (PaperRule_Input)[];
+    conversations: (string)[];
+    notes: (string)[];
+    tables: (string)[];
+  }
+
+  interface ProjectSummary {
+    id: string;
+    name: string;
+    about: string;
+    own: boolean;
+    papers: number;
+    updated: string;
+  }
+
+  interface ProjectsEvent {
   }
 
   interface ProposedSearches {
@@ -904,6 +999,7 @@ declare namespace Api {
     tag?: (string)[];
     cited_by?: (string)[];
     category?: (string)[];
+    project?: (string)[];
     papers?: (string)[];
     title?: string;
     questions?: (string)[];
@@ -928,7 +1024,14 @@ declare namespace Api {
     tag: (string)[];
     cited_by: (string)[];
     category: (string)[];
+    project: (string)[];
     papers: (ScopePaperJson)[];
+  }
+
+  interface ScopeLine {
+    line: string;
+    papers: number;
+    restricted: boolean;
   }
 
   interface ScopePaperJson {
@@ -982,6 +1085,7 @@ declare namespace Api {
     tag?: (string)[];
     cited_by?: (string)[];
     category?: (string)[];
+    project?: (string)[];
     papers?: (string)[];
     query: string;
     top_k?: number;

@@ -14,7 +14,7 @@ import { MissingPapers } from "../find/missing.js";
 import { mode } from "./mode.js";
 import { BUILTIN, renderModelButtons, wasWritten } from "./models.js";
 import { renderProfile } from "./profile.js";
-import { isRestricted, renderScope } from "./scope.js";
+import { isRestricted, renderSearched } from "./scope.js";
 import { ALSO, CLOSEST_PASSAGES, describeDropped, formatAnswer, renderReferences } from "./sources.js";
 import { renderRefusal, renderSelection, renderSources } from "./sources.js";
 import { describeFlagged, isBlock, renderLeftOut, renderLegend, renderShort, renderStatement } from "./statement.js";
@@ -258,7 +258,7 @@ export class Turn {
       this.understood.hidden = false;
     }
     if (isRestricted(reply.scope) && !reply.refused) {
-      this.scope.replaceChildren(t("ask.scope"), ...renderScope(reply.scope));
+      this.scope.replaceChildren(...renderSearched(reply, this.actions.onAskAll));
       this.scope.hidden = false;
     }
     this.showTools(reply.branches);

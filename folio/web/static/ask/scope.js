@@ -1,10 +1,10 @@
 // What a question was restricted to: in words beside its answer, and as the filter of its conversation.
 
-import { el, isolate } from "../base/dom.js";
+import { el, isolate, makeButton } from "../base/dom.js";
 import { getTitle, library } from "../base/state.js";
 import { parts, t } from "../base/strings.js";
 
-/** @typedef {"year" | "author" | "venue" | "section" | "collection" | "tag" | "category" | "cited_by"} Field */
+/** @typedef {"year" | "author" | "venue" | "section" | "collection" | "tag" | "category" | "cited_by" | "project"} Field */
 
 const MOST = 3; // papers that are named
 /** @type {Record<Field, import("../base/strings.js").Key>} */
@@ -17,6 +17,7 @@ const NAMES = {
   tag: "ask.scope.tag",
   category: "ask.scope.category",
   cited_by: "ask.scope.cited_by",
+  project: "ask.scope.project",
 };
 const FIELDS = /** @type {Field[]} */ (Object.keys(NAMES));
 
@@ -46,9 +47,17 @@ export function toScope(scope) {
   return { papers, filters: Object.fromEntries(filters) };
 }
 
-/** Below a refusal: that only these were asked, and a button that asks all. */
-/** @param {Api.ScopeJson} scope @param {HTMLElement | null} button */
-export function renderOnlyThese(scope, button) {
-  const text = el("p", {}, t("ask.only_these"), renderScope(scope), ".");
+/** What a question asked, if that was a part of the library, with a button that asks all. */
+/** @param {Api.ChatReply} reply @param {() => void} onAskAll */
+export function renderSearched({ scope, searched }, onAskAll) {
+  const all = makeButton("button quiet", onAskAll, t("ask.all"));
+  if (!searched) return [t("ask.scope"), ...renderScope(scope), " ", all];
+  return [...parts("ask.searched", { papers: isolate(searched) }), " ", all];
+}
+
+/** Below a refusal: that only these were asked, unless the refusal says so, and a button that asks all. */
+/** @param {Api.ChatReply} reply @param {HTMLElement | null} button */
+export function renderOnlyThese({ scope, searched }, button) {
+  const text = searched ? null : el("p", {}, t("ask.only_these"), renderScope(scope), ".");
   return el("div", { class: "only-these" }, text, button);
 }

@@ -26,7 +26,7 @@ export function renderRefusal(reply, onAskAll) {
   const box = el("div", { class: "refusal" }, el("p", { class: "refused" }, reply.answer));
   if (isRestricted(reply.scope)) {
     const all = onAskAll ? makeButton("button", onAskAll, makeIcon("again"), t("ask.all")) : null;
-    box.append(renderOnlyThese(reply.scope, all));
+    box.append(renderOnlyThese(reply, all));
   }
   if (!reply.hits.length) return box;
   box.append(el("p", {}, t("ask.closest")));

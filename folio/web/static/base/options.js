@@ -3,7 +3,7 @@
 /**
  * @typedef {object} Options What a question is asked with.
  * @property {string[]} papers ids; empty: all papers
- * @property {Record<string, string>} filters year, author, venue, section, collection, tag, category, cited_by as typed
+ * @property {Record<string, string>} filters year, author, venue, section, collection, tag, category, cited_by as typed; project: an id
  * @property {number | null} topK null: the server's setting
  * @property {boolean} reranker
  * @property {"plain" | "report"} style
@@ -11,7 +11,7 @@
  * @property {boolean} deep search in rounds
  */
 
-const FILTERS = ["year", "author", "venue", "section", "collection", "tag", "category", "cited_by"];
+const FILTERS = ["year", "author", "venue", "section", "collection", "tag", "category", "cited_by", "project"];
 const YEARS = /^(\d{4}( ?[-–—]( ?\d{4})?)?|[-–—] ?\d{4})$/; // as the server has them
 
 /** Several values are separated by ";", years by "," too. @param {string} name @param {string} typed */

@@ -179,6 +179,8 @@ export const TEXTS = Object.freeze({
   "ask.scope.tag": "tag {values}",
   "ask.scope.category": "category {values}",
   "ask.scope.cited_by": "cited by {values}",
+  "ask.scope.project": "project {values}",
+  "ask.searched": "Asked: {papers}",
   "ask.only_these": "Only these were searched: ",
   "ask.all": "Ask all papers",
   // Statements and citations
