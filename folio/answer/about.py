@@ -26,10 +26,11 @@ _CAN = r"(?:\w+ly )?(?:(?:can|will|also|then|further|thus|have|has|was|were|are|
 
 @dataclass(frozen=True, slots=True)
 class OwnSentence:
-    """A sentence of a paper that can be read by itself."""
+    """A sentence of a paper that stands on one page, and is no fragment."""
 
     section: Kind
     quote: Quote
+    leans: bool = False  # whether it refers to what comes before
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,7 @@ class Move:
     says: re.Pattern[str]  # the words of such a sentence
     any_of_abstract: bool = False  # whether a sentence of the abstract needs no such words
     anywhere: bool = False  # whether it may be in other sections, too
+    may_lean: bool = False  # whether it may refer to what comes before
     least: float = 0.35  # similarity to what it is compared with
 
     def weight(self, sentence: OwnSentence) -> float:
@@ -57,6 +59,7 @@ class Move:
             each
             for each in sentences
             if (each.section in self.sections or self.anywhere)
+            and (self.may_lean or not each.leans)
             and (self.says.search(each.quote.quote) or (self.any_of_abstract and each.section == "abstract"))
             and (each.section != "other" or self.anywhere or _WHOLE_PAPER.search(each.quote.quote))
         ]
@@ -163,7 +166,7 @@ def vector_of(paper: Paper, embedder: Embedder) -> Vectors:
 
 
 def own_sentences(paper: Paper, text: str) -> list[OwnSentence]:
-    """The sentences of a paper that can be read by themselves, each on one page. text: the paper's."""
+    """The sentences of a paper that may say what it is about, each on one page. text: the paper's."""
     hit = Hit(Chunk(0, paper.id, 0, len(text)), paper, text, 0.0)
     front = _front(paper)
     return [
@@ -181,7 +184,7 @@ def _front(paper: Paper) -> int:
 
 
 def _sentences(whole: Evidence) -> Iterator[OwnSentence]:
-    """The sentences that can be read by themselves, each on one page."""
+    """The whole sentences that are about no other place or work."""
     paper, text = whole.paper, whole.text
     for block in blocks(whole):
         if block.kind != "prose":
@@ -189,7 +192,7 @@ def _sentences(whole: Evidence) -> Iterator[OwnSentence]:
         for part, words in zip(block.parts, block.words, strict=True):
             sentence = text[part.start : part.end]
             first, last = paper.pages.pages_of(part.start, part.end)
-            stands_alone = part.can_answer and not part.leans and sentence[0].isupper() and sentence[-1] == "."
+            is_whole = part.can_answer and sentence[0].isupper() and sentence[-1] == "."
             is_bad = first != last or any(words.search(sentence) for words in (ELSEWHERE, _OTHERS_WORK, _BY_THE_WAY))
-            if stands_alone and not is_bad and _SHORTEST <= words <= _LONGEST:
-                yield OwnSentence(block.section, Quote(paper, part.start, part.end, sentence))
+            if is_whole and not is_bad and _SHORTEST <= words <= _LONGEST:
+                yield OwnSentence(block.section, Quote(paper, part.start, part.end, sentence), part.leans)

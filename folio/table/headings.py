@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from folio.answer.about import MOVES, Move, OwnSentence, vector_of
 from folio.answer_types import Quote
@@ -38,7 +38,9 @@ _SUBJECTS = (
     r"|questionnaires|schools|hospitals|questions|examples|observations|records)"
 )
 SAMPLE = re.compile(
-    rf"\bn\s?=\s?(?P<n>\d[\d,]*)|\b(?P<count>{_NUMBER})\s+(?:[a-z-]+\s+){{0,3}}?{_SUBJECTS}\b", re.I
+    r"\bn\s?=\s?(?P<n>\d[\d,]*)"
+    rf"|(?<!every )(?<!each )(?<!per )\b(?P<count>{_NUMBER})\s+(?:[a-z-]+\s+){{0,3}}?{_SUBJECTS}\b",
+    re.I,
 )
 _SAMPLED = re.compile(
     r"(?=.*\b(?:total|enrol|recruit|inclu|randomi[sz]|participat|took part|survey|interview|sampl|collect|consist"
@@ -80,28 +82,32 @@ _CONCLUDES = re.compile(
     re.I,
 )
 _METHOD = MOVES["method"].says
-_RESULT = MOVES["result"].says
+_RESULT = re.compile(
+    rf"{MOVES['result'].says.pattern}|\bresults?\b[^.;]{{0,50}}?\b(?:match|reproduc|replicat)\w*"
+    r"|\b(?:could|can|were able to|succe\w+|have) (?:be )?(?:reproduc|replicat)\w*|\bsuccessful \w+ of\b",
+    re.I,
+)
 
 KNOWN = (
     Heading(
         "sample size, sample, n, participants, number of participants, number of patients, number of subjects",
         "How many participants or samples were there?",
-        (Move(("abstract", "methods", "results"), _SAMPLED, anywhere=True, least=0.3),),
+        (Move(("abstract", "methods", "results"), _SAMPLED, anywhere=True, may_lean=True, least=0.3),),
         ("A total of 120 participants took part in the study.", "We enrolled 76 patients.",
          "The sample consisted of 300 students.", "We collected 45 samples."),
     ),
     Heading(
         "method, methods, methodology, approach",
         "What method does this paper use?",
-        (Move(("abstract", "methods", "introduction", "conclusion"), _METHOD), MOVES["claim"]),
+        (Move(("abstract", "methods", "introduction", "conclusion"), _METHOD, least=0.25),),
     ),
     Heading(
         "main result, main results, result, results, main finding, main findings, finding, findings, key findings",
         "What are the main results of this paper?",
-        (Move(("abstract", "conclusion", "results", "discussion"), _RESULT),),
+        (Move(("abstract", "conclusion", "results", "discussion"), _RESULT, least=0.2),),
     ),
     Heading("limits, limit, limitations, limitation, weaknesses", "What are the limitations of this paper?",
-            (MOVES["limits"],)),
+            (replace(MOVES["limits"], may_lean=True),)),
     Heading(
         "conclusion, conclusions",
         "What does this paper conclude?",
@@ -117,7 +123,7 @@ KNOWN = (
     Heading(
         "data, dataset, data set, datasets, data sets, data source, data sources",
         "Which data set was used?",
-        (Move(("abstract", "methods", "results"), _DATA, anywhere=True, least=0.5),),
+        (Move(("abstract", "methods", "results"), _DATA, anywhere=True, may_lean=True, least=0.5),),
         ("We used a publicly available data set.", "The experiments use nine real-world datasets.",
          "The data were collected from a survey.", "We evaluate on the benchmark corpus."),
     ),
@@ -172,5 +178,5 @@ def asked(column: Column) -> str:
     """The question of a column: its own; without one what its heading stands for, or the heading."""
     if column.question:
         return column.question
-    heading = known_heading(column)
-    return heading.question if heading else f"What is the {column.name}?"
+    heading, name = known_heading(column), column.name.strip(" .?")
+    return heading.question if heading else f"Which {name.lower() if name[1:].islower() else name} was used?"

@@ -6,20 +6,26 @@ A value is given only where the quote says it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from folio.answer.about import OwnSentence
 from folio.answer.values import short_answer
+from folio.grounding.conflicts import are_apart
 from folio.grounding.negation import DENIALS, normalised
 from folio.grounding.quantities import Quantity, converted, quantities
 from folio.grounding.sentences import content_words, matching_words, tokens_of
+from folio.papers.sections import Kind
 from folio.question.question import Question
-from folio.table.cell import Column
+from folio.table.cell import Column, Finding
 from folio.table.headings import SAMPLE, SAMPLE_SIZE, known_heading
-from folio.text import find_words, one_line, tokenize
+from folio.table.paper_words import PaperWords
+from folio.text import STOP_WORDS, find_words, one_line, tokenize
 
 # Share of a question's content words that a sentence must have to say yes or no to it
 LEAST_SAID = 0.75
 # Words of a yes-or-no question that a sentence need not have
+_SAYS_OF_ITSELF: tuple[Kind, ...] = ("abstract", "methods", "conclusion")  # sections in which a paper does
+_OWN = re.compile(r"\b(?:we|our|ours|this|the present|the (?:trial|study|paper|code|software|source))\b", re.I)
 _ASKS = frozenset(
     tokenize("is are was were do does did has have had can could will would there any this these paper study authors")
 )
@@ -50,6 +56,41 @@ def yes_or_no(question: str, sentence: str) -> str:
         return ""
     denied = [near for near in _denied(normalised(sentence)) if matching_words(asked, near)]
     return "no" if denied else "yes"
+
+
+def said_of(
+    column: Column, question: Question, words: PaperWords, sentences: Sequence[OwnSentence]
+) -> Iterator[Finding]:
+    """The first sentence of a paper that says yes or no of its own work, or names one of the choices; and the first
+    that says another thing in such a place."""
+    order: dict[Kind, int] = {kind: place for place, kind in enumerate(_SAYS_OF_ITSELF)}
+    among = sorted(
+        (each for each in sentences if each.section in order or _OWN.search(each.quote.quote)),
+        key=lambda each: order.get(each.section, len(order)),
+    )
+    title = frozenset(tokenize(words.paper.title)) - STOP_WORDS
+    first = ""
+    for each in among:
+        text = each.quote.quote
+        if not (_OWN.search(text) or title & tokens_of(text)):
+            continue
+        said = value_in(column, question, text)
+        if said and said[0] != first:
+            yield Finding(each.quote, *said)
+            if first:
+                return
+            first = said[0]
+
+
+def disagree(finding: Finding, other: Finding) -> bool:
+    """Whether two findings give different numbers of the same thing."""
+    if finding.number is None or other.number is None or finding.number == other.number:
+        return False
+    number, second = (
+        next((one for one in quantities(each.quote.quote) if one.written in each.value), None)
+        for each in (finding, other)
+    )
+    return bool(number and second and are_apart(number, second))
 
 
 def _denied(text: str) -> Iterator[frozenset[str]]:
