@@ -19,7 +19,7 @@ from folio.review.contributions import Contribution
 from folio.text import STOP_WORDS, one_line, tokenize
 
 LEAST_PAPERS = 6  # for themes; fewer are read in one go
-_PER_THEME, _MOST_THEMES = 5, 9  # papers on average
+_PER_THEME, _MOST_THEMES = 4.5, 9  # papers on average
 _SMALLEST = 2  # papers of a theme; the others are put with the nearest one, or last if none is near
 _LEAST_NEAR = 0.3  # cosine of a paper to the mean of a theme that it is put with
 _LEAST_WORDS, _MOST_WORDS = 2, 3  # terms of a heading

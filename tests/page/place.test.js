@@ -8,6 +8,7 @@ const ROUND = [
   ["#c/AbC-1_x", { view: "ask", id: "AbC-1_x", query: {}, reading: null }],
   ["#search?q=sea+otters", { view: "search", id: "", query: { q: "sea otters" }, reading: null }],
   ["#library?tag=to+read", { view: "library", id: "", query: { tag: "to read" }, reading: null }],
+  ["#review/0123456789abcdef", { view: "review", id: "0123456789abcdef", query: {}, reading: null }],
   [`#paper/${PAPER}`, { view: "paper", id: PAPER, query: {}, reading: null }],
   [
     `#paper/${PAPER}/p/10?from=5&to=9`,
@@ -31,7 +32,8 @@ for (const [hash, place] of ROUND) {
 }
 
 test("an address that is not understood shows the start", () => {
-  for (const hash of ["", "#", "#paper/zz", "#paper/../../x", "#c/<b>", "#nowhere?read=1", "#ask?read=abc"]) {
+  const hashes = ["", "#", "#paper/zz", "#paper/../../x", "#c/<b>", "#nowhere?read=1", "#ask?read=abc"];
+  for (const hash of [...hashes, "#review", "#review/zz"]) {
     assert.deepEqual(parsePlace(hash), { view: "ask", id: "", query: {}, reading: null });
   }
 });

@@ -20,6 +20,7 @@ import { setUpNotes } from "./notes/notes.js";
 import { Palette } from "./palette/palette.js";
 import { setUpPaper } from "./paper/paper.js";
 import { closeReader, isReaderOpen, refreshNotes, setUpReader } from "./reader/reader.js";
+import { setUpReview } from "./review/review.js";
 import { setUpSearch } from "./search/search.js";
 import { stepThroughCitations } from "./shell/citation_steps.js";
 import { bindKeys, setUpKeys, showKeys } from "./shell/keys.js";
@@ -47,6 +48,7 @@ function setUpViews() {
   registerView({ name: "find", text: "view.find.title", section: section("find"), isTyped: true });
   registerView({ name: "notes", text: "notes", section: section("notes") });
   registerView({ name: "paper", text: "paper", section: section("paper"), under: "library", hasTitle: true });
+  registerView({ name: "review", text: "review", section: section("review"), under: "library", hasTitle: true });
   renderNav(nav);
   setUpReader({ ask: (_, question) => askAboutSelection(question) });
   setUpSearch(section("search"), byId("to-search"));
@@ -62,6 +64,7 @@ function setUpViews() {
   setUpLibrary(section("library"), { bar: byId("adding"), ask });
   setUpPaper(section("paper"), { ask, renderWork });
   setUpNotes(section("notes"));
+  setUpReview(section("review"));
 }
 
 function route() {

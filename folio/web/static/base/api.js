@@ -316,6 +316,18 @@ export const getPagePicture = async (id, page, dpi, how) =>
 export const findInPaper = (id, words, signal) =>
   getJson(`/papers/${id}/find?${new URLSearchParams({ words })}`, { signal });
 
+/** Begins a review. @param {Partial<Api.ReviewRequest>} wanted @returns {Promise<Api.ReviewJson>} */
+export const makeReview = (wanted) => getJson("/reviews", postJson(wanted));
+
+/** @param {string} id @param {AbortSignal} signal @returns {Promise<Api.ReviewJson>} */
+export const getReview = (id, signal) => getJson(`/reviews/${id}`, { signal, cache: "no-store" });
+
+/** @param {string} id */
+export const stopReview = (id) => request(`/reviews/${id}/stop`, { method: "POST" });
+
+/** @param {string} id @param {"md" | "docx"} format */
+export const reviewUrl = (id, format) => `reviews/${id}/export?format=${format}`;
+
 /** The notes on a paper. @param {string} paper @returns {Promise<Api.NoteList>} */
 export const listNotes = (paper) => getJson(`/notes?${new URLSearchParams({ paper })}`, { cache: "no-store" });
 

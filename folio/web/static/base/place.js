@@ -14,15 +14,15 @@
 /**
  * @typedef {object} Place
  * @property {View} view
- * @property {string} id of the conversation ("ask") or the paper ("paper"); "" without one
+ * @property {string} id of the conversation ("ask"), the paper ("paper") or the review ("review"); "" without one
  * @property {Record<string, string>} query what else the view shows: words, filters, options
  * @property {Reading & Look | null} reading
  */
 
-/** @typedef {"ask" | "search" | "library" | "find" | "notes" | "paper"} View */
+/** @typedef {"ask" | "search" | "library" | "find" | "notes" | "paper" | "review"} View */
 
 /** @type {View[]} */
-const VIEWS = ["ask", "search", "library", "find", "notes", "paper"];
+const VIEWS = ["ask", "search", "library", "find", "notes", "paper", "review"];
 const LOOK = {
   as: /^(text|picture)$/,
   zoom: /^(width|page|\d{2,3})$/, // what fits, or percent
@@ -33,6 +33,7 @@ const LOOK = {
 const LOOKS = /** @type {(keyof typeof LOOK)[]} */ (Object.keys(LOOK));
 const READING = ["read", "p", "from", "to", "w", ...LOOKS];
 const PAPER = /^[0-9a-f]{64}$/;
+const REVIEW = /^[0-9a-f]{16}$/;
 const CONVERSATION = /^[\w-]{1,64}$/;
 
 /**
@@ -52,7 +53,8 @@ export function parsePlace(hash) {
   }
   const reading = parseReading(given);
   if (first === "c" && CONVERSATION.test(id)) return { view: "ask", id, query, reading };
-  const view = VIEWS.find((name) => name === first && name !== "paper") ?? "ask";
+  if (first === "review" && REVIEW.test(id)) return { view: "review", id, query, reading };
+  const view = VIEWS.find((name) => name === first && name !== "paper" && name !== "review") ?? "ask";
   return { view, id: "", query, reading };
 }
 
@@ -82,7 +84,8 @@ const parseNumber = (text) => (/^\d{1,9}$/.test(text ?? "") ? Number(text) : nul
 /** The address of a place; it begins with "#". @param {Place} place */
 export function formatPlace({ view, id, query, reading }) {
   const isReader = view === "paper" && reading?.paper === id;
-  let path = view === "ask" && id ? `c/${id}` : view === "paper" ? `paper/${id}` : view;
+  const ofId = view === "paper" || view === "review" ? `${view}/${id}` : view;
+  let path = view === "ask" && id ? `c/${id}` : ofId;
   /** @type {[string, string][]} */
   const given = Object.entries(query).filter(([, value]) => value);
   if (reading && isReader) path += `/p/${reading.page}`;

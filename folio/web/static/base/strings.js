@@ -558,6 +558,24 @@ export const TEXTS = Object.freeze({
   "notes.export.docx": "Word",
   "notes.export.bib": "BibTeX",
 
+  // reviews
+  review: "Review",
+  "review.of": { one: "Review of {count} paper", other: "Review of {count} papers" },
+  "review.title": "Title",
+  "review.questions": "Questions to put to each paper",
+  "review.questions.hint": "One on each line, at most ten. None is needed.",
+  "review.make": "Write the review",
+  "review.waiting": "Waiting for another review",
+  "review.reading": "Papers read",
+  "review.progress": "{done} of {total} papers read",
+  "review.comparing": "Comparing the papers",
+  "review.stop": "Stop",
+  "review.stopped": "Stopped.",
+  "review.done": "The review is ready.",
+  "review.export": "Export",
+  "review.export.md": "Markdown",
+  "review.export.docx": "Word",
+
   // palette
   palette: "Find anything",
   "palette.hint": "A paper, a passage, a conversation or a command",

@@ -7,6 +7,7 @@ import { showFailure } from "../base/failure.js";
 import { goTo, linkTo, place } from "../base/router.js";
 import { isLibraryLoaded, library, loadPapers } from "../base/state.js";
 import { t } from "../base/strings.js";
+import { askForReview } from "./ask_review.js";
 import { Between } from "./between.js";
 import { editFields, editTags } from "./bulk.js";
 import { choosePapers, COLUMNS, formatWanted, isNarrowed, parseWanted, sortPapers } from "./catalog.js";
@@ -334,7 +335,10 @@ class LibraryView {
     const hadFocus = this.actions.contains(document.activeElement);
     const listed = chosen ? this.table.listChosen() : this.#papers;
     const exports = listed.length ? EXPORTS.map((each) => this.#makeExport(each, listed, chosen > 0)) : [];
-    const nodes = chosen ? [...this.#makeActions(chosen), ...exports, this.#makeRemove(), this.#makeClear()] : exports;
+    const review = listed.length ? [this.#makeReview(listed, chosen > 0)] : [];
+    const nodes = chosen
+      ? [...this.#makeActions(chosen), ...review, ...exports, this.#makeRemove(), this.#makeClear()]
+      : [...review, ...exports];
     this.actions.replaceChildren(...nodes);
     if (hadFocus) this.table.focus();
   }
@@ -374,6 +378,13 @@ class LibraryView {
     const link = el("a", { class: "button quiet", id, href: path, download: true }, makeIcon("export"), text);
     if (!isWhole) link.onclick = (event) => exportPapers(event, path, papers);
     return link;
+  }
+
+  /** @param {Paper[]} papers @param {boolean} isSelection */
+  #makeReview(papers, isSelection) {
+    const ask = () => askForReview(this.root, { papers: papers.map(({ id }) => id) }, papers.length);
+    const text = isSelection ? t("review") : t("review.of", { count: papers.length });
+    return makeButton("button quiet", ask, makeIcon("text"), text);
   }
 
   async #editTags() {
