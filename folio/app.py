@@ -794,10 +794,19 @@ class App:
 
         model: see ModelChoice.answerer. Raises StoreMissing if the library has no paper, StoreMismatch, ModelError.
         """
+        from folio.answer.generative import GenerativeAnswerer
         from folio.table.finder import CellFinder
+        from folio.table.with_model import ModelCells
 
         retriever = retriever or self.retriever(library)
-        return CellFinder(retriever, self.models.extractive(retriever), self.models.meaning)
+        finder = CellFinder(retriever, self.models.extractive(retriever), self.models.meaning)
+        # Numbered sentences: the model chooses some, and what it quotes is cut out by the program.
+        answerer = self.models.answerer(
+            retriever, model=model, check_cancelled=finder.check_cancelled, answer_format="statements"
+        )
+        if isinstance(answerer, GenerativeAnswerer):
+            finder.by_model = ModelCells(answerer)
+        return finder
 
     def reviewer(self, library: Library, finder: CellFinder | None = None) -> Reviewer:
         """What makes reviews of papers of a library. finder: answers the questions of a review, if it has any."""

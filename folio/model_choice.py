@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from config import Settings
     from folio.answer.chat import Chat
     from folio.answer.extractive import ExtractiveAnswerer
+    from folio.answer.layout import AnswerFormat
     from folio.answer.verifier import LlmVerifier
     from folio.deep.checkpoint import CheckpointFile
     from folio.deep.search import DeepSearch
@@ -331,9 +332,14 @@ class ModelChoice:
     # Answering
 
     def answerer(
-        self, retriever: Retriever, *, model: str | None = None, check_cancelled: Callable[[], None] = lambda: None
+        self,
+        retriever: Retriever,
+        *,
+        model: str | None = None,
+        check_cancelled: Callable[[], None] = lambda: None,
+        answer_format: AnswerFormat | None = None,
     ) -> Answerer:
-        """The answerer over a retriever's store.
+        """The answerer over a retriever's store. answer_format: None for the settings'.
 
         model: "builtin", or the name of a model on the chat server; None for the settings'. check_cancelled: called
         for each word that a model writes; an exception that it raises ends the answer.
@@ -355,7 +361,7 @@ class ModelChoice:
             answer_tokens=settings.ANSWER_TOKENS,
             stand_in=extractive,
             verifier=self._verifier(model, writes=True, check_cancelled=check_cancelled),
-            answer_format=settings.ANSWER_FORMAT,
+            answer_format=answer_format or settings.ANSWER_FORMAT,
             strict=settings.STRICT,
             check_cancelled=check_cancelled,
             usual_tokens=self._usual_tokens,

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import islice
+from itertools import islice, zip_longest
 
 from folio.answer.about import OwnSentence, own_sentences
 from folio.answer.evidence import gather
@@ -20,7 +20,7 @@ from folio.answer.extractive import ExtractiveAnswerer
 from folio.answer.ranking import LEAST_WORDS, Excerpt, brief
 from folio.answer_types import Evidence, Quote
 from folio.grounding.sentences import citation
-from folio.papers.model import Paper
+from folio.papers.model import Hit, Paper
 from folio.protocols import Embedder
 from folio.question.question import Question
 from folio.search.retriever import Retriever, SearchRequest
@@ -29,8 +29,10 @@ from folio.table.effects import Effect
 from folio.table.headings import announced, asked, known_heading
 from folio.table.paper_words import PaperWords
 from folio.table.values import disagree, said_of, value_in
+from folio.table.with_model import ModelCells
 from folio.text import STOP_WORDS, tokenize
 
+PASSAGE_TOKENS = 450  # of a passage with its header, widened to whole sentences
 PASSAGES = 6  # of the paper that are read for a cell
 EVIDENCE_TOKENS = 4_000  # of these passages, widened to whole sentences
 MOST_TRIED = 5  # places that are looked at for a value
@@ -66,6 +68,12 @@ class CellFinder:
     retriever: Retriever
     extractive: ExtractiveAnswerer
     meaning: Embedder  # the built-in one
+    by_model: ModelCells | None = None  # None without a chat model
+    _check: Callable[[], None] = field(default=lambda: None, init=False)  # of the paper that is being filled
+
+    def check_cancelled(self) -> None:
+        """Raise to end the work on a paper, if whoever asked for it wants that."""
+        self._check()
 
     def fill(
         self, paper: Paper, columns: Sequence[Column], check_cancelled: Callable[[], None] = lambda: None
@@ -75,10 +83,31 @@ class CellFinder:
         check_cancelled: called often; an exception that it raises ends the work. Raises ModelError and StoreDamaged.
         """
         read = _PaperRead(PaperWords(paper, self.retriever.text(paper.id, 0, paper.length)))
+        self._check = check_cancelled
+        evidence = self._evidence_of(paper, columns) if self.by_model else ()
         for place, column in enumerate(columns):
             check_cancelled()
-            with self.retriever.cancellable(check_cancelled):
-                yield place, self._cell(read, column)
+            cell = self.by_model.cell(column, evidence) if self.by_model else None
+            if cell is None:
+                with self.retriever.cancellable(check_cancelled):
+                    cell = self._cell(read, column)
+            yield place, cell
+
+    def _evidence_of(self, paper: Paper, columns: Sequence[Column]) -> tuple[Evidence, ...]:
+        """The passages of a paper for all its cells: each prompt begins with them, so that a server reads them once.
+
+        In turns the best of each column, as far as a prompt has room; in reading order, which depends on no column.
+        """
+        ranked = list[Sequence[Hit]]()
+        for column in columns:
+            self.check_cancelled()
+            ranked.append(self._hits(paper, Question(asked(column))))
+        room = self.by_model.evidence_tokens if self.by_model else 0
+        in_turns = [hit for hits in zip_longest(*ranked) for hit in hits if hit]
+        hits = list({hit.chunk.id: hit for hit in in_turns}.values())[: max(1, room // PASSAGE_TOKENS)]
+        gathered = gather(hits, self.retriever.text, room).evidence
+        in_order = sorted(gathered, key=lambda piece: piece.start)
+        return tuple(replace(piece, number=number) for number, piece in enumerate(in_order, 1))
 
     def _cell(self, read: _PaperRead, column: Column) -> Cell:
         """A cell in the paper's own words, by what its column asks for."""
@@ -126,8 +155,11 @@ class CellFinder:
 
     def evidence(self, paper: Paper, question: Question) -> tuple[Evidence, ...]:
         """The passages of a paper that may answer, best first."""
-        hits = self.retriever.find(SearchRequest(question, PASSAGES, [paper], rerank=False, written=False)).hits
-        return gather(hits, self.retriever.text, EVIDENCE_TOKENS).evidence
+        return gather(self._hits(paper, question), self.retriever.text, EVIDENCE_TOKENS).evidence
+
+    def _hits(self, paper: Paper, question: Question) -> Sequence[Hit]:
+        """The best passages of a paper for a question. Between passages of one paper the reranker earns nothing."""
+        return self.retriever.find(SearchRequest(question, PASSAGES, [paper], rerank=False, written=False)).hits
 
 
 def _sure(words: PaperWords, question: Question, excerpt: Excerpt, quote: Quote, read: float) -> float:
