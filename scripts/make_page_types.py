@@ -25,7 +25,7 @@ from folio.web.guard import AccessRules
 
 TYPES = Path(__file__).resolve().parent.parent / "tests" / "page" / "types" / "api.d.ts"
 _NAMES = {"integer": "number", "number": "number", "string": "string", "boolean": "boolean", "null": "null"}
-_SENT = re.compile(r"(Request|Query|Edits)$")
+_SENT = re.compile(r"^New|(Request|Query|Edits|Edit|Changes)$")
 
 
 def page_types(document: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""Word documents (.docx): writes notes as one, and reads the text of a draft.
+"""Word documents (.docx): writes notes and tables as one, and reads the text of a draft.
 
 A file that a person names may be anything, so that it is looked at as a ZIP archive before it is unpacked.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import zipfile
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from io import BytesIO
 from itertools import groupby
 from typing import TYPE_CHECKING
@@ -99,6 +100,55 @@ def _add_note(document: Document, placed: PlacedNote, page: str) -> None:
         if remark := REMARKS.get(each.place):
             source.add_run(f" {remark}").italic = True
     _add_lines(document, placed.note.text)
+
+
+@dataclass(frozen=True, slots=True)
+class Linked:
+    """Words, and after them the text of a link."""
+
+    words: str
+    text: str = ""
+    address: str = ""  # "" for a text without a link
+
+
+def table_document(
+    title: str, about: str, headings: Sequence[str], rows: Sequence[Sequence[Sequence[Linked]]]
+) -> bytes:
+    """A table as a file of Microsoft Word, on its side. rows: of each, the paragraphs of its cells."""
+    import docx
+    from docx.enum.section import WD_ORIENT
+    from docx.table import _Cell
+
+    document = docx.Document()
+    properties = document.core_properties
+    properties.title, properties.author, properties.comments = plain_line(title), "", ""
+    section = document.sections[0]
+    section.orientation = WD_ORIENT.LANDSCAPE
+    section.page_width, section.page_height = section.page_height, section.page_width
+    document.add_heading(plain_line(title), 0)
+    document.add_paragraph(plain_line(about))
+    table = document.add_table(rows=len(rows) + 1, cols=len(headings))
+    table.style = "Table Grid"
+    every = [[[Linked(heading)] for heading in headings], *rows]
+    for place, (row, cells) in enumerate(zip(table._tbl.tr_lst, every, strict=True)):
+        for element, lines in zip(row.tc_lst, cells, strict=True):
+            cell = _Cell(element, table)  # table.cell would walk through all cells for each
+            for number, each in enumerate(lines):
+                paragraph = cell.add_paragraph() if number else cell.paragraphs[0]
+                paragraph.add_run(plain_line(each.words)).bold = not place
+                if each.text:
+                    paragraph.add_run(" ")
+                    _add_linked(paragraph, each)
+    file = BytesIO()
+    document.save(file)
+    return file.getvalue()
+
+
+def _add_linked(paragraph: Paragraph, linked: Linked) -> None:
+    if linked.address:
+        _add_link(paragraph, plain_line(linked.text), linked.address)
+    else:
+        paragraph.add_run(plain_line(linked.text))
 
 
 def _add_lines(document: Document, text: str) -> None:

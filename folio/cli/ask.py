@@ -10,6 +10,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from folio.cli.command import BY, FILTERS, Parser, add_paper_options, paper_filter, run_command, up_to, write_json
+from folio.cli.table import FILES, add_files
 from folio.console import complain, output, say
 from folio.errors import ModelError, UsageError, command
 
@@ -43,6 +44,7 @@ COMBINES_WITH = {
                "model", "verbose"),
     "verify": ("question", "deep", "resume", *_ANSWERING),
     "batch": ("deep", "sources", "papers", "json", *_ANSWERING),
+    "table": (*(name for name in FILTERS if name != "section"), "model", "json", *FILES),
 }
 
 
@@ -86,6 +88,9 @@ def parser(prog: str) -> argparse.ArgumentParser:
     parser.add_argument("--model", metavar="NAME", help=model)
     add_paper_options(parser, "ask")
     parser.add_argument("--batch", metavar="FILE", help="ask the questions in FILE, one per line; - for standard input")
+    table = "put the questions in FILE, one column a line, to each paper: `folio table` lists and shows such tables"
+    parser.add_argument("--table", metavar="FILE", help=table)
+    add_files(parser, "with --table: ")
     parser.add_argument("--json", action="store_true", help="print only JSON, one object per line")
     verbose = "also print, on standard error, the models used, the scores of passages and the time of each stage"
     parser.add_argument("-v", "--verbose", action="store_true", help=verbose)
@@ -116,6 +121,10 @@ def _run(app: App, arguments: argparse.Namespace) -> int:
         from folio.cli.doctor import show_doctor
 
         return show_doctor(app, find=arguments.find_servers)
+    if arguments.table is not None:
+        from folio.cli.table import fill_from
+
+        return fill_from(app, arguments.table, arguments)
     questions = _questions(arguments)
     if arguments.model is not None:
         app = app.with_model(arguments.model)
@@ -150,7 +159,10 @@ def _check_options(arguments: argparse.Namespace) -> None:
         for other in given if name in given else ():
             if other not in (name, *allowed):
                 raise UsageError(f"{_named(other)} and {_named(name)} cannot be combined.", "Use one of them.")
-    asks = arguments.question is not None or arguments.batch is not None or arguments.resume
+    if files := [name for name in FILES if name in given and arguments.table is None]:
+        remedy = "Name a file of questions: " + command(f"ask --table questions.txt --{files[0]} FILE")
+        raise UsageError(f"--{files[0]} needs --table.", remedy)
+    asks = arguments.question is not None or arguments.table is not None or arguments.batch is not None or arguments.resume
     if arguments.yes and not arguments.online:
         raise UsageError("--yes needs --online.", "Ask like this: " + command('ask --online --yes "What is ...?"'))
     if arguments.online and arguments.question is None and not arguments.resume:

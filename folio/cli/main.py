@@ -17,6 +17,7 @@ COMMANDS = {
     "ask": "ask one question, or chat",
     "papers": "list papers, show and correct their metadata",
     "projects": "keep papers, conversations, notes and tables together",
+    "table": "put the same questions to many papers",
     "notes": "list, add, delete and export notes on papers",
     "check": "check the sentences of a draft against the papers that they cite",
     "cite": "print the citation for a sentence of a draft",

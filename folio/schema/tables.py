@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Iterable
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from folio.schema.papers import Count, FromOne, PaperSpan, Sha256, Strict
-from folio.schema.web import NOT_BLANK, ErrorBody, FilterRequest, PaperIds
+from folio.errors import UsageError
+from folio.grounding.quantities import is_unit
+from folio.schema.papers import Count, FromOne, PaperSpan, Sha256, Strict, With
+from folio.schema.web import NOT_BLANK, ErrorBody, FilterRequest, PaperIds, TableId
+from folio.shown_text import short_line
+from folio.store.table_places import PlacedTable
+from folio.store.tables import MAX_COLUMNS, Counts, EvidenceTable, StoredFinding, TableCell, TableColumn
 from folio.table.cell import ColumnKind
+from folio.table.filling import as_column
+from folio.table.scope import Scope
+from folio.table.shown import ShownTable
+from folio.table.suggested import SuggestedColumn
+from folio.table.values import number_in
+from folio.text import one_line
 
-TABLE = "^[0-9a-f]{16}$"
+COLUMN = "^c[0-9a-f]{16}$"
 MAX_NAME, MAX_QUESTION, MAX_UNIT, MAX_CHOICES, MAX_EDIT = 200, 2_000, 50, 50, 10_000
-MAX_COLUMNS, MAX_ROWS = 50, 10_000
-TableId = Annotated[str, Field(pattern=TABLE, description="Returned with a new table.")]
-ColumnId = Annotated[str, Field(pattern=TABLE, description="Returned with a new column.")]
+ColumnId = Annotated[str, Field(pattern=COLUMN, description="Returned with a new column.")]
 ProjectId = Annotated[str, Field(max_length=100)]
 Name = Annotated[str, Field(pattern=NOT_BLANK, max_length=MAX_NAME)]
 ColumnQuestion = Annotated[str, Field(max_length=MAX_QUESTION)]
@@ -220,9 +230,9 @@ class ChangedCells(Strict):
     """What changed in a table since a change of a known number."""
 
     cells: list[CellJson]
-    """Those that changed, and those that are being asked now."""
+    """Those that changed, and those that are being asked by themselves."""
     running: list[Sha256]
-    """The papers that are being asked now: their waiting cells are `running`, those of others are not."""
+    """The papers that are being asked now: their waiting cells are `running`, those of other papers are not."""
     reload: bool
     """Whether rows, columns or the table itself changed: then load the whole table."""
     changed: Count
@@ -236,9 +246,135 @@ class ChangedCells(Strict):
 
 class SuggestedColumnJson(NewColumn):
     papers: Count
-    """The number of papers with such a heading or caption; 0 for one that suits any papers."""
+    """The number of papers with such a heading or caption."""
 
 
 class SuggestedColumns(Strict):
     columns: list[SuggestedColumnJson]
     """Best first."""
+
+
+# From what is stored
+
+
+def column_of(new: NewColumn, id: str) -> TableColumn:
+    """A column to be stored. Raises UsageError for a choice column without choices, or an unknown unit."""
+    if new.kind == "choice" and len(set(new.choices)) < 2:
+        raise UsageError("A column of choices has at least two.", "Give them.")
+    if new.kind == "number" and new.unit.strip() and not is_unit(new.unit.strip()):
+        raise UsageError(f"“{short_line(new.unit, 40)}” is an unknown unit.", "Use one such as mg, km/h, % or weeks.")
+    choices = tuple(dict.fromkeys(one_line(choice) for choice in new.choices)) if new.kind == "choice" else ()
+    unit = new.unit.strip() if new.kind == "number" else ""
+    return TableColumn(id, one_line(new.name), new.question.strip(), new.kind, unit, choices)
+
+
+def changed_column(column: TableColumn, changes: ColumnChanges) -> TableColumn:
+    """Raises UsageError as column_of does."""
+    given = {name: value for name, value in changes if value is not None}
+    return column_of(NewColumn.model_validate({**column_json(column).model_dump(exclude={"id"}), **given}), column.id)
+
+
+def column_json(column: TableColumn) -> ColumnJson:
+    return ColumnJson.model_validate(With(column, choices=list(column.choices)))
+
+
+def suggested_json(suggested: Iterable[SuggestedColumn]) -> SuggestedColumns:
+    columns = (With(each.column, choices=list(each.column.choices), papers=each.papers) for each in suggested)
+    return SuggestedColumns(columns=list(map(SuggestedColumnJson.model_validate, columns)))
+
+
+def summary_json(table: EvidenceTable, counts: Counts) -> TableSummaryJson:
+    return TableSummaryJson(**_state(table, counts), rows=counts.rows, columns=counts.columns)
+
+
+def table_json(shown: ShownTable) -> TableJson:
+    """A table with all of its cells."""
+    table = shown.table
+    return TableJson(
+        **_state(table, shown.counts),
+        scope=shown.scope,
+        filter=FilterRequest.model_validate(dict(table.scope)),
+        follows=table.follows and Scope.from_json(table.scope).can_grow,
+        columns=list(map(column_json, table.columns)),
+        rows=[
+            RowJson.model_validate(
+                With(
+                    row,
+                    key=shown.keys.get(row.paper, ""),
+                    state="here" if row.paper in shown.placed.papers else "removed",
+                )
+            )
+            for row in table.rows
+        ],
+        cells=[cell_json(shown.placed, column, row.paper) for row in table.rows for column in table.columns],
+        changed=table.changes,
+    )
+
+
+def changed_cells(placed: PlacedTable, counts: Counts, since: int) -> ChangedCells:
+    """What changed since. placed: with the cells that changed since."""
+    table = placed.table
+    asked = [(fill.column, fill.paper) for fill in table.fills if fill.column]
+    state, papers = _state(table, counts), {row.paper for row in table.rows}
+    columns = {column.id: column for column in table.columns}
+    return ChangedCells(
+        cells=[
+            cell_json(placed, columns[column], paper)
+            for column, paper in dict.fromkeys([*table.cells, *asked])
+            if column in columns and paper in papers
+        ],
+        running=[fill.reading for fill in table.fills if not fill.column and fill.reading in papers],
+        reload=table.shape > since,
+        changed=table.changes,
+        **{name: state[name] for name in ("found", "not_found", "waiting", "failed", "filling", "problem")},
+    )
+
+
+def cell_json(placed: PlacedTable, column: TableColumn, paper: str) -> CellJson:
+    cell = placed.table.cells.get((column.id, paper), TableCell())
+    state: CellState = "edited" if cell.edit else cell.state
+    fills = placed.table.fills
+    if any(fill.key[1:] == (column.id, paper) or (fill.reading == paper and cell.is_open) for fill in fills):
+        state = "running"
+    return CellJson(
+        paper=paper,
+        column=column.id,
+        state=state,
+        findings=[_finding_json(finding, column) for finding in cell.findings],
+        edit=cell.edit,
+        edit_number=number_in(as_column(column), cell.edit) if cell.edit and column.kind == "number" else None,
+        stale=placed.is_stale(paper, cell),
+        error=_error_body(cell.error),
+        changed=cell.changed,
+    )
+
+
+def _finding_json(finding: StoredFinding, column: TableColumn) -> FindingJson:
+    quote = finding.quote
+    return FindingJson(
+        quote=quote.quote,
+        page=quote.page,
+        label=quote.label,
+        section=finding.section,
+        start=quote.start - finding.page_start,
+        end=quote.end - finding.page_start,
+        span=(quote.start, quote.end),
+        value=finding.value,
+        number=finding.number,
+        unit=column.unit if finding.number is not None else "",
+        by_model=finding.by_model,
+    )
+
+
+def _state(table: EvidenceTable, counts: Counts) -> dict[str, Any]:
+    """The fields of TableStateJson."""
+    return {
+        **{name: getattr(table, name) for name in ("id", "name", "project", "updated")},
+        **{name: getattr(counts, name) for name in ("found", "not_found", "waiting", "failed")},
+        "filling": any(not fill.column for fill in table.fills),
+        "problem": _error_body(table.problem),
+    }
+
+
+def _error_body(error: tuple[str, str] | None) -> ErrorBody | None:
+    return ErrorBody(error=error[0], remedy=error[1]) if error else None

@@ -54,6 +54,8 @@ from folio.zotero.link import open_pdf
 MAX_PASSAGES = 50
 KEY = "^[A-Za-z0-9_-]{16}$"
 CONVERSATION = "^[A-Za-z0-9_-]{16}(-once)?$"
+TABLE = "^t[0-9a-f]{16}$"
+TableId = Annotated[str, Field(pattern=TABLE, description="Returned with a new table.")]
 ConversationId = Annotated[str, Field(pattern=CONVERSATION, description="Opaque; returned with the first reply.")]
 PassageCount = Annotated[int, Field(ge=1, le=MAX_PASSAGES)]
 TurnNumber = Annotated[int, Field(ge=1, le=10**6, description="The number of an answer in its conversation, from 1.")]
@@ -1095,6 +1097,13 @@ class NotesEvent(Strict):
 
 class ProjectsEvent(Strict):
     """Projects, or what belongs to them, were added, changed or deleted."""
+
+
+class TablesEvent(Strict):
+    """Tables that are new or changed, also in a cell, or begin or end being filled; and deleted ones."""
+
+    changed: list[TableId]
+    deleted: list[TableId]
 
 
 class ConversationsEvent(Strict):

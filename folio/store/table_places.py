@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from math import isfinite
 
 from folio.errors import DiskFull, StoreBusy
 from folio.papers.label import sure_year
@@ -65,7 +66,8 @@ def stored_finding(
 ) -> StoredFinding:
     """text: of the paper. span: of the quote."""
     quote = replace(quote_in(paper, text, *span), title="", file="")
-    return _described(StoredFinding(quote, 0, "", storable(value), number, by_model), paper)
+    known = number if number is not None and isfinite(number) else None
+    return _described(StoredFinding(quote, 0, "", storable(value), known, by_model), paper)
 
 
 def _located(

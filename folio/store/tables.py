@@ -124,7 +124,7 @@ class Fill:
 
 @dataclass(frozen=True, slots=True)
 class EvidenceTable:
-    id: str  # 16 hex digits
+    id: str  # t and 16 hex digits
     name: str
     project: str  # "" for none
     scope: Mapping[str, Any]  # the filter of its papers
@@ -262,7 +262,7 @@ def _table_crc(name: object, project: object, scope: object, follows: object, cr
 
 
 def read(database: Database, id: str, since: int = -1) -> EvidenceTable:
-    """A table, with its cells that changed since a change. Raises NotKnown, StoreDamaged."""
+    """A table, with its cells that changed since a change or are asked by themselves. Raises NotKnown, StoreDamaged."""
     with database.snapshot():
         tables = database.read(table_of_row, f"SELECT {TABLE_COLUMNS} FROM evidence_tables WHERE id = :id", id=id)
         if not tables:
@@ -271,7 +271,8 @@ def read(database: Database, id: str, since: int = -1) -> EvidenceTable:
         columns = tuple(column for _, column in database.read(column_of_row, sql, id=id))
         sql = f"SELECT {ROW_COLUMNS} FROM table_rows WHERE table_id = :id AND hidden = 0 ORDER BY paper"
         papers = tuple(row for *_, row in database.read(row_of_row, sql, id=id))
-        sql = f"SELECT {CELL_COLUMNS} FROM table_cells WHERE {_PARTS['table_cells']} AND changed > :since"
+        asked = "(column_id, paper) IN (SELECT column_id, paper FROM table_fills WHERE table_id = :id)"
+        sql = f"SELECT {CELL_COLUMNS} FROM table_cells WHERE {_PARTS['table_cells']} AND (changed > :since OR {asked})"
         cells = database.read(cell_of_row, sql, id=id, since=since)
         sql = f"SELECT {FILL_COLUMNS} FROM table_fills WHERE table_id = :id AND until > :now"
         fills = tuple(database.read(fill_of_row, sql, id=id, now=_now()))
@@ -353,9 +354,9 @@ def cells_of_paper(database: Database, id: str, paper: str) -> dict[TableColumn,
 # Changing
 
 
-def new_id() -> str:
+def new_id(kind: Literal["t", "c"]) -> str:
     """The id of a new table or column."""
-    return secrets.token_hex(_ID_BYTES)
+    return kind + secrets.token_hex(_ID_BYTES)
 
 
 @contextmanager
@@ -393,7 +394,7 @@ def add(
     require_writable(database)
     now = _now()
     table = EvidenceTable(
-        new_id(), storable(name), storable(project), dict(scope), follows, False, None, 1, 1, now, now
+        new_id("t"), storable(name), storable(project), dict(scope), follows, False, None, 1, 1, now, now
     )
     with database.transaction("user"):
         database.insert("evidence_tables", [_table_row(table)])
@@ -752,9 +753,14 @@ def end(database: Database, fill: Fill, server: str, problem: tuple[str, str] | 
     """End the work of this program. problem: why cells are left that were not asked."""
 
     def end() -> None:
-        with _changing(database, fill.table, shape=False):
+        with _changing(database, fill.table, shape=False) as changed:
             sql = f"DELETE FROM table_fills {_THIS_FILL} AND server = :server RETURNING paper"
-            if database.execute(sql, **_fill_key(fill), server=server) and not fill.column:
+            if not database.execute(sql, **_fill_key(fill), server=server):
+                return
+            if fill.column:  # the cell has changed even if nothing was found
+                cell = _cells_of(database, fill.column, fill.paper).get(fill.paper, TableCell())
+                _write_cells(database, fill.column, {fill.paper: cell}, changed)
+            else:
                 sql = "UPDATE evidence_tables SET problem = :problem WHERE id = :id"
                 database.execute(sql, id=fill.table, problem=_error_json(problem))
 

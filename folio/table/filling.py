@@ -293,7 +293,7 @@ class _Asking:
     ) -> Generator[tuple[int | None, Cell | tuple[str, str]]]:
         """The cells; and an error last, without a place, if the others failed. Raises AnswerStopped, StoreError."""
         try:
-            yield from self.finder.fill(paper, [_column(each) for each in columns], self.check)
+            yield from self.finder.fill(paper, [as_column(each) for each in columns], self.check)
         except (AnswerStopped, StoreError):
             raise
         except ModelError as error:
@@ -332,6 +332,7 @@ class _ModelFailed(tuple[str, str]):
     """What happened to a model, and what to do."""
 
 
-def _column(column: TableColumn) -> Column:
+def as_column(column: TableColumn) -> Column:
+    """What a stored column asks."""
     kind: ColumnKind = column.kind if column.kind in get_args(ColumnKind) else "text"  # type: ignore[assignment]
     return Column(column.name, column.question, kind, column.unit, column.choices)

@@ -5,6 +5,7 @@ A value is given only where the quote says it.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 
@@ -122,3 +123,17 @@ def _printed(quote: str, number: Quantity) -> str:
     return quote[start:end] + (unit if quote[end:].replace("\n", " ").startswith(unit) else "")
 
 
+
+
+def number_in(column: Column, text: str) -> float | None:
+    """The one number of a text that a person wrote into a cell, in the column's unit; None for none or several.
+
+    A number without a unit is one in the unit of the column.
+    """
+    found = quantities(text)
+    if len(found) != 1 or not math.isfinite(found[0].number * found[0].scale):
+        return None
+    (number,) = found
+    if column.unit and number.unit:
+        return converted(number, column.unit)
+    return number.number * number.scale

@@ -49,6 +49,7 @@ from folio.system.files import disk_full, is_full, is_protected, unusable
 from folio.web.answering import Answers
 from folio.web.events import Broadcast, TellsOfChanges, TooManyListeners
 from folio.web.fetcher import Online, PaperFetcher
+from folio.web.filling import Fillings
 from folio.web.guard import ALIVE, AccessRules, RequestGuard
 from folio.web.notes import add_note, bibtex_of_notes, change_note, chosen_notes, list_notes, remove_note
 from folio.web.openai import openai_routes
@@ -66,6 +67,7 @@ from folio.web.stream import (
     finishing_response,
     reply_unless_left,
 )
+from folio.web.tables import table_routes
 from folio.web.undo import UNDO, Undo, UndoKey
 from folio.web.uploads import UploadQueue
 
@@ -114,13 +116,16 @@ def make_web(
     """
     service, threads = Service(app, online), RequestThreads()
     answers = Answers(service, threads)
+    fillings = Fillings(app, threads)
     broadcast = Broadcast(service.watch())
     assistants = Endpoint(lambda: Backend(app, service.retrievers, writes=assistants_write))
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         service.start()
+        fillings.watch()
         yield
+        fillings.close()
         await broadcast.close()
         await assistants.close()
         await threads.shut_down()
@@ -153,6 +158,7 @@ def make_web(
         _upload_routes(service.uploads),
         _event_routes(broadcast),
         review_routes(Reviews(app, threads, service.retrievers, rules.url)),
+        table_routes(app, fillings, service.undo, rules.url, _RepeatedRoute),
         openai_routes(app, service, answers, threads, rules, _RepeatedRoute),
     ):
         web.include_router(routes)
@@ -810,12 +816,13 @@ def _upload_routes(queue: UploadQueue) -> APIRouter:
 
 def _event_routes(broadcast: Broadcast) -> APIRouter:
     routes = APIRouter(tags=["Events"], route_class=_RepeatedRoute)
-    kinds = ("hello", "papers", "failures", "uploads", "notes", "conversations", "projects")
+    kinds = ("hello", "papers", "failures", "uploads", "notes", "tables", "conversations", "projects")
 
     @routes.get("/events", response_class=EventSourceResponse, responses=_event_stream(*kinds))
     async def follow_events() -> EventSourceResponse:
         """What changes in the library, also by other programs, within two seconds: `hello` first, then `papers`,
-        `failures`, `uploads`, `notes`, `projects` and `conversations`. After another `hello`, load everything again."""
+        `failures`, `uploads`, `notes`, `tables`, `projects` and `conversations`. After another `hello`, load everything
+        again."""
         broadcast.require_room()
         return EventSourceResponse(broadcast.listen())
 

@@ -16,7 +16,7 @@ from anyio import CapacityLimiter, to_thread
 
 from folio.errors import FolioError, StoreMissing
 from folio.schema import web as schema
-from folio.store import notes, projects
+from folio.store import notes, projects, tables
 from folio.store.conversations import Conversations, Summary
 from folio.store.library import Library
 from folio.store.rows import Stamp
@@ -61,6 +61,7 @@ class StoreWatch:
         self._failures: Hashable = None
         self._notes: Hashable = None
         self._projects: Hashable = None
+        self._tables: dict[str, Hashable] = {}
         self._listed: dict[str, Summary] = {}
         self._queue_version: Hashable = None
         self._queue: schema.UploadsEvent | None = None
@@ -108,6 +109,7 @@ class StoreWatch:
             failures = tuple(library.database.query("SELECT path, sha256, happened FROM failures ORDER BY path"))
             noted = notes.state(library.database)
             in_projects = projects.state(library.database)
+            made = tables.state(library.database)
         self._stamp, known = stamp, self._papers
         self._papers = papers
         if before is None or before[0].epoch != stamp[0].epoch:
@@ -131,6 +133,15 @@ class StoreWatch:
         if in_projects != self._projects:
             self._projects = in_projects
             yield "projects", schema.ProjectsEvent()
+        known_tables, self._tables = self._tables, made
+        if made != known_tables:
+            yield (
+                "tables",
+                schema.TablesEvent(
+                    changed=[id for id in made if made[id] != known_tables.get(id)],
+                    deleted=[id for id in known_tables if id not in made],
+                ),
+            )
 
     def _conversation_changes(self) -> Iterator[Event]:
         listed = {each.id: each for each in filter(is_listed, self._conversations.summaries())}

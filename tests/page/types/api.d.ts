@@ -64,6 +64,36 @@ declare namespace Api {
     cancelled: number;
   }
 
+  interface CellEdit {
+    text: string;
+    before?: string | null;
+  }
+
+  interface CellJson {
+    paper: string;
+    column: string;
+    state: "waiting" | "running" | "found" | "not_found" | "failed" | "edited";
+    findings: (FindingJson)[];
+    edit: string;
+    edit_number: number | null;
+    stale: boolean;
+    error: ErrorBody | null;
+    changed: number;
+  }
+
+  interface ChangedCells {
+    cells: (CellJson)[];
+    running: (string)[];
+    reload: boolean;
+    changed: number;
+    found: number;
+    not_found: number;
+    waiting: number;
+    failed: number;
+    filling: boolean;
+    problem: ErrorBody | null;
+  }
+
   interface ChangedPapers {
     changed: number;
   }
@@ -183,6 +213,23 @@ declare namespace Api {
     updated: string;
   }
 
+  interface ColumnChanges {
+    name?: string | null;
+    question?: string | null;
+    kind?: "text" | "number" | "yes_no" | "choice" | null;
+    unit?: string | null;
+    choices?: (string)[] | null;
+  }
+
+  interface ColumnJson {
+    name: string;
+    question: string;
+    kind: "text" | "number" | "yes_no" | "choice";
+    unit: string;
+    choices: (string)[];
+    id: string;
+  }
+
   interface CompletionJson {
     id: string;
     object: "chat.completion";
@@ -222,8 +269,8 @@ declare namespace Api {
   }
 
   interface ConversationChanges {
-    title: string | null;
-    pinned: boolean | null;
+    title?: string | null;
+    pinned?: boolean | null;
   }
 
   interface ConversationList {
@@ -550,13 +597,34 @@ declare namespace Api {
     data: (ModelJson)[];
   }
 
+  interface NewColumn {
+    name: string;
+    question?: string;
+    kind?: "text" | "number" | "yes_no" | "choice";
+    unit?: string;
+    choices?: (string)[];
+  }
+
   interface NewNote {
     quotes: (SpanOfPaper | WordsOfPaper | PlaceOfPaper)[];
-    colour: "yellow" | "green" | "blue" | "pink" | "";
-    text: string;
-    statement: string;
-    conversation: string | null;
-    turn: number | null;
+    colour?: "yellow" | "green" | "blue" | "pink" | "";
+    text?: string;
+    statement?: string;
+    conversation?: string | null;
+    turn?: number | null;
+  }
+
+  interface NewRows {
+    papers: (string)[];
+  }
+
+  interface NewTable {
+    name?: string;
+    project?: string;
+    filter?: FilterRequest_Input;
+    follows?: boolean;
+    columns?: (NewColumn)[];
+    fill?: boolean;
   }
 
   interface NewProject {
@@ -1161,6 +1229,57 @@ declare namespace Api {
 
   interface SuggestedQuestions {
     questions: (string)[];
+  }
+
+  interface TableChanges {
+    name?: string | null;
+    project?: string | null;
+    follows?: boolean | null;
+    columns?: (string)[] | null;
+  }
+
+  interface TableJson {
+    id: string;
+    name: string;
+    project: string;
+    found: number;
+    not_found: number;
+    waiting: number;
+    failed: number;
+    filling: boolean;
+    problem: ErrorBody | null;
+    updated: string;
+    scope: string;
+    filter: FilterRequest_Output;
+    follows: boolean;
+    columns: (ColumnJson)[];
+    rows: (RowJson)[];
+    cells: (CellJson)[];
+    changed: number;
+  }
+
+  interface TableList {
+    tables: (TableSummaryJson)[];
+  }
+
+  interface TableSummaryJson {
+    id: string;
+    name: string;
+    project: string;
+    found: number;
+    not_found: number;
+    waiting: number;
+    failed: number;
+    filling: boolean;
+    problem: ErrorBody | null;
+    updated: string;
+    rows: number;
+    columns: number;
+  }
+
+  interface TablesEvent {
+    changed: (string)[];
+    deleted: (string)[];
   }
 
   interface TextFieldJson {
