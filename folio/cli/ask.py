@@ -162,7 +162,7 @@ def _check_options(arguments: argparse.Namespace) -> None:
     if files := [name for name in FILES if name in given and arguments.table is None]:
         remedy = "Name a file of questions: " + command(f"ask --table questions.txt --{files[0]} FILE")
         raise UsageError(f"--{files[0]} needs --table.", remedy)
-    asks = arguments.question is not None or arguments.table is not None or arguments.batch is not None or arguments.resume
+    asks = arguments.resume or any(getattr(arguments, name) is not None for name in ("question", "batch", "table"))
     if arguments.yes and not arguments.online:
         raise UsageError("--yes needs --online.", "Ask like this: " + command('ask --online --yes "What is ...?"'))
     if arguments.online and arguments.question is None and not arguments.resume:

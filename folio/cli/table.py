@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 from folio.cli.command import FILTERS, Parser, add_paper_options, run_subcommand, write_json
 from folio.console import output, progress_bar, say
 from folio.errors import NotKnown, UsageError, command
-from folio.shown_text import counted, name_line, plain_line, short_line
+from folio.shown_text import counted, name_line, plain_line
+from folio.text import shorten
 
 if TYPE_CHECKING:
     from folio.app import App
@@ -153,7 +154,7 @@ def _lines(shown: ShownTable, paper: str, column: str) -> list[str]:
 
     row = next(each for each in shown.table.rows if each.paper == paper)
     parts = said(shown, row, shown.table.column(column))
-    return [short_line(part, _LONGEST_QUOTE) for part in parts] or ["(not asked yet)"]
+    return [shorten(part, _LONGEST_QUOTE) for part in parts] or ["(not asked yet)"]
 
 
 def _print_json(shown: ShownTable) -> None:
@@ -323,7 +324,7 @@ class _Printer:
             console.print(("\n" if self._paper else "") + plain_line(paper.label or paper.key), style="bold")
             self._paper = paper.id
         for line in found_lines(landed.cell, self._keys.get(paper.id, paper.key)):
-            console.print(f"  {plain_line(landed.column.name)}: {short_line(line, _LONGEST_QUOTE)}")
+            console.print(f"  {plain_line(landed.column.name)}: {shorten(line, _LONGEST_QUOTE)}")
 
 
 def _finish(app: App, id: str, arguments: argparse.Namespace) -> int:

@@ -67,14 +67,18 @@ class ColumnChanges(Strict):
     choices: Choices | None = None
 
 
+class TableFilter(FilterRequest):
+    """Papers: chosen ones, or those that fit; all without a field. A table asks whole papers, not sections."""
+
+    section: Annotated[list[str], Field(max_length=0)] = Field(default_factory=list)
+
+
 class NewTable(Strict):
     name: Annotated[str, Field(max_length=MAX_NAME)] = ""
     """Empty: named after its papers."""
     project: ProjectId = ""
     """The project that it belongs to; empty for none."""
-    filter: FilterRequest = FilterRequest()
-    """Its papers: `papers` for chosen ones, or the fields of a filter; nothing for all papers. `section` must be
-    empty."""
+    filter: TableFilter = TableFilter()
     follows: bool = True
     """Whether papers that are added later and fit get their rows. Chosen papers alone are never followed."""
     columns: Annotated[list[NewColumn], Field(max_length=MAX_COLUMNS)] = Field(default_factory=list)
@@ -213,7 +217,7 @@ class CellJson(Strict):
 class TableJson(TableStateJson):
     scope: str
     """Its papers in words: "12 papers, tag consensus"."""
-    filter: FilterRequest
+    filter: TableFilter
     """Its papers, as they were chosen."""
     follows: bool
     """Whether papers that are added later and fit get their rows."""
@@ -293,7 +297,7 @@ def table_json(shown: ShownTable) -> TableJson:
     return TableJson(
         **_state(table, shown.counts),
         scope=shown.scope,
-        filter=FilterRequest.model_validate(dict(table.scope)),
+        filter=TableFilter.model_validate(dict(table.scope)),
         follows=table.follows and Scope.from_json(table.scope).can_grow,
         columns=list(map(column_json, table.columns)),
         rows=[

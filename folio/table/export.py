@@ -59,7 +59,8 @@ def _parts(shown: ShownTable, row: TableRow, cell: TableCell, page: str = "") ->
 def _found(shown: ShownTable, row: TableRow, finding: StoredFinding, page: str) -> _Part:
     quote, is_here = finding.quote, row.paper in shown.placed.papers
     is_lost = is_here and quote.state == "lost"
-    link = reader_link(page, row.paper, quote.page, (quote.start, quote.end)) if page and is_here and not is_lost else ""
+    is_placed = bool(page) and is_here and not is_lost
+    link = reader_link(page, row.paper, quote.page, (quote.start, quote.end)) if is_placed else ""
     return _part(finding, shown.keys.get(row.paper, "") or row.label, link, is_lost=is_lost)
 
 
@@ -81,7 +82,7 @@ def said(shown: ShownTable, row: TableRow, column: TableColumn) -> list[str]:
 def found_lines(cell: TableCell, key: str) -> list[str]:
     """The same of a cell that was just asked. key: the citation key of its paper."""
     if cell.error is not None:
-        return [f"failed: {cell.error[0]}"]
+        return [plain_line(f"failed: {cell.error[0]}")]
     if not cell.findings:
         return [_EMPTY[cell.state]]
     return [_cited(_part(finding, key, "", is_lost=False)) for finding in cell.findings]
@@ -90,17 +91,18 @@ def found_lines(cell: TableCell, key: str) -> list[str]:
 def csv_text(shown: ShownTable) -> str:
     """A table for spreadsheets, with a byte order mark, by which they know its encoding.
 
-    A column of text has the quotes; another kind has two columns: the number, "yes", or the choice alone, and the quotes.
+    A column of text has the quotes. Another kind has two columns: the number, "yes" or the choice alone; the quotes.
     """
-    file = io.StringIO(newline="")
-    writer = csv.writer(file, lineterminator="\r\n")
-    headings = [*_PAPER, *(heading for column in shown.table.columns for heading in _headings(column))]
+    written = io.StringIO(newline="")
+    writer = csv.writer(written, lineterminator="\r\n")
+    headings = [*_PAPER, *(plain_line(each) for column in shown.table.columns for each in _headings(column))]
     writer.writerow(map(_safe, headings))
     for row in shown.table.rows:
-        about = (shown.keys.get(row.paper, ""), row.label, row.year, _title(shown, row), row.file)
+        label, file = name_line(row.label), name_line(row.file)
+        about = (shown.keys.get(row.paper, ""), label, row.year, _title(shown, row), file)
         cells = (value for column in shown.table.columns for value in _values(shown, row, column))
         writer.writerow([each if isinstance(each, int | float) else _safe(each or "") for each in (*about, *cells)])
-    return f"\ufeff{file.getvalue()}"
+    return f"\ufeff{written.getvalue()}"
 
 
 def _headings(column: TableColumn) -> list[str]:
@@ -127,13 +129,13 @@ def _number(cell: TableCell, column: TableColumn) -> str | float:
 
 
 def _value(cell: TableCell) -> str:
-    return cell.edit or " | ".join(dict.fromkeys(finding.value for finding in cell.findings if finding.value))
+    values = [cell.edit] if cell.edit else [finding.value for finding in cell.findings]
+    return " | ".join(dict.fromkeys(plain_line(value) for value in values if value))
 
 
 def _safe(text: str) -> str:
-    """A text that no spreadsheet reads as a formula: with an apostrophe before what would begin one."""
-    line = plain_line(text)
-    return f"'{line}" if line.lstrip().startswith(tuple(_FORMULA)) else line
+    """A plain text that no spreadsheet reads as a formula: with an apostrophe before what would begin one."""
+    return f"'{text}" if text.lstrip().startswith(tuple(_FORMULA)) else text
 
 
 def _title(shown: ShownTable, row: TableRow) -> str:

@@ -16,7 +16,7 @@
     PUT    /tables/{id}/cells/{column}/{paper}/edit?undo=  CellEdit -> CellJson
     DELETE /tables/{id}/cells/{column}/{paper}/edit?undo=  CellJson
     GET    /tables/{id}/cells?since=N               ChangedCells
-    GET    /tables/suggested-columns                FilterRequest as the query -> SuggestedColumns
+    GET    /tables/suggested-columns                TableFilter as the query -> SuggestedColumns
     GET    /tables/{id}/suggested-columns           SuggestedColumns, without the columns that it has
     GET    /tables/{id}/export?format=csv|markdown|docx|bibtex|json
 
@@ -40,7 +40,7 @@ from folio.app import App
 from folio.errors import StoreMissing
 from folio.schema import tables as schema
 from folio.schema.papers import Sha256
-from folio.schema.web import FilterRequest, TableId
+from folio.schema.web import TableId
 from folio.store import tables
 from folio.store.library import Library
 from folio.store.table_places import placed, row_of
@@ -186,7 +186,7 @@ class Tables:
         with closing(self._app.open_library()) as library:
             require_papers(library, [paper])
 
-    def suggested(self, wanted: FilterRequest) -> schema.SuggestedColumns:
+    def suggested(self, wanted: schema.TableFilter) -> schema.SuggestedColumns:
         """Columns that the papers that fit suggest; none before the first ingest. Raises NotKnown, UsageError."""
         scope = Scope.from_json(wanted.model_dump())
         try:
@@ -223,7 +223,8 @@ class Tables:
         media_type, ending = _FORMATS[format]
         title = re.sub(r"[^a-z0-9]+", "-", shown.table.name.lower()).strip("-")[:50].strip("-")
         name = "-".join(filter(None, ["folio", title])) + f".{ending}"
-        return Response(content, media_type=media_type, headers={"Content-Disposition": f'attachment; filename="{name}"'})
+        headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+        return Response(content, media_type=media_type, headers=headers)
 
     @contextmanager
     def _changing(self, undo: str | None) -> Iterator[tuple[Library, Callable[..., None]]]:
@@ -252,13 +253,14 @@ def table_routes(app: App, fillings: Fillings, undo: Undo, page: str, route_clas
     """page: the address of the page."""
     routes = APIRouter(tags=["Tables"], route_class=route_class)
     work = Tables(app, undo)
-    _add_table_routes(routes, work, fillings, page)
+    _add_more_routes(routes, work, page)  # before the routes with an id
+    _add_table_routes(routes, work, fillings)
     _add_part_routes(routes, work, fillings)
     _add_cell_routes(routes, work, fillings)
     return routes
 
 
-def _add_table_routes(routes: APIRouter, work: Tables, fillings: Fillings, page: str) -> None:
+def _add_table_routes(routes: APIRouter, work: Tables, fillings: Fillings) -> None:
     @routes.get("/tables")
     def list_tables(project: Annotated[str | None, Query(max_length=100)] = None) -> schema.TableList:
         """All tables, or those of a project; the last changed one first."""
@@ -271,25 +273,6 @@ def _add_table_routes(routes: APIRouter, work: Tables, fillings: Fillings, page:
         if new.fill:
             await fillings.fill(table)
         return await to_thread.run_sync(work.shown, table)
-
-    @routes.get("/tables/suggested-columns")
-    def suggest_columns(wanted: Annotated[FilterRequest, Query()]) -> schema.SuggestedColumns:
-        """Columns for a table of these papers, from section headings and table captions that they share."""
-        return work.suggested(wanted)
-
-    @routes.get(f"{_TABLE}/suggested-columns")
-    def suggest_more_columns(table: TableId) -> schema.SuggestedColumns:
-        """The same for the papers of a table, without the columns that it has."""
-        return work.suggested_for(table)
-
-    forms = {media: {"schema": {"type": "string", "format": "binary"}} for media, _ in _FORMATS.values()}
-
-    @routes.get(
-        f"{_TABLE}/export", response_class=Response, responses={200: {"description": "The file.", "content": forms}}
-    )
-    def export_table(table: TableId, format: Annotated[Format, Query()] = "csv") -> Response:
-        """A table as CSV for spreadsheets, Markdown, a Word document or JSON; or the papers of its rows as BibTeX."""
-        return work.export(table, format, page)
 
     @routes.get(_TABLE)
     def get_table(table: TableId) -> schema.TableJson:
@@ -319,6 +302,27 @@ def _add_table_routes(routes: APIRouter, work: Tables, fillings: Fillings, page:
     async def stop_table(table: TableId) -> None:
         """Stop filling a table, whoever fills it. What was found stays."""
         await to_thread.run_sync(fillings.filler.stop, table)
+
+
+def _add_more_routes(routes: APIRouter, work: Tables, page: str) -> None:
+    @routes.get("/tables/suggested-columns")
+    def suggest_columns(wanted: Annotated[schema.TableFilter, Query()]) -> schema.SuggestedColumns:
+        """Columns for a table of these papers, from section headings and table captions that they share."""
+        return work.suggested(wanted)
+
+    @routes.get(f"{_TABLE}/suggested-columns")
+    def suggest_more_columns(table: TableId) -> schema.SuggestedColumns:
+        """The same for the papers of a table, without the columns that it has."""
+        return work.suggested_for(table)
+
+    forms = {media: {"schema": {"type": "string", "format": "binary"}} for media, _ in _FORMATS.values()}
+
+    @routes.get(
+        f"{_TABLE}/export", response_class=Response, responses={200: {"description": "The file.", "content": forms}}
+    )
+    def export_table(table: TableId, format: Annotated[Format, Query()] = "csv") -> Response:
+        """A table as CSV for spreadsheets, Markdown, a Word document or JSON; or the papers of its rows as BibTeX."""
+        return work.export(table, format, page)
 
 
 def _add_part_routes(routes: APIRouter, work: Tables, fillings: Fillings) -> None:

@@ -35,7 +35,7 @@ def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
     assert shown(folio.main, "--version", capsys) == f"folio {__version__}\n"
     commands = shown(folio.main, "--help", capsys).partition("COMMAND\n")[2]
     names = [line.split()[0] for line in commands.splitlines() if line.startswith("    ")]
-    assert names == "ingest fetch ask papers notes check cite export log move serve mcp evaluate doctor".split()
+    assert names == "ingest fetch ask papers table notes check cite export log move serve mcp evaluate doctor".split()
     assert folio.main([]) == 2
     assert capsys.readouterr().err.startswith("usage: folio ")
 

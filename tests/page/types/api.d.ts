@@ -621,7 +621,7 @@ declare namespace Api {
   interface NewTable {
     name?: string;
     project?: string;
-    filter?: FilterRequest_Input;
+    filter?: TableFilter_Input;
     follows?: boolean;
     columns?: (NewColumn)[];
     fill?: boolean;
@@ -1227,6 +1227,19 @@ declare namespace Api {
     include_usage: boolean | null;
   }
 
+  interface SuggestedColumnJson {
+    name: string;
+    question: string;
+    kind: "text" | "number" | "yes_no" | "choice";
+    unit: string;
+    choices: (string)[];
+    papers: number;
+  }
+
+  interface SuggestedColumns {
+    columns: (SuggestedColumnJson)[];
+  }
+
   interface SuggestedQuestions {
     questions: (string)[];
   }
@@ -1236,6 +1249,30 @@ declare namespace Api {
     project?: string | null;
     follows?: boolean | null;
     columns?: (string)[] | null;
+  }
+
+  interface TableFilter_Input {
+    year: (string)[];
+    author: (string)[];
+    venue: (string)[];
+    section: (string)[];
+    collection: (string)[];
+    tag: (string)[];
+    cited_by: (string)[];
+    category: (string)[];
+    papers: (string)[];
+  }
+
+  interface TableFilter_Output {
+    year: (string)[];
+    author: (string)[];
+    venue: (string)[];
+    section: (string)[];
+    collection: (string)[];
+    tag: (string)[];
+    cited_by: (string)[];
+    category: (string)[];
+    papers: (string)[];
   }
 
   interface TableJson {
@@ -1250,7 +1287,7 @@ declare namespace Api {
     problem: ErrorBody | null;
     updated: string;
     scope: string;
-    filter: FilterRequest_Output;
+    filter: TableFilter_Output;
     follows: boolean;
     columns: (ColumnJson)[];
     rows: (RowJson)[];
