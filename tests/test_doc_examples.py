@@ -98,17 +98,19 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CliRunner]:
             (folder / elsewhere).mkdir(parents=True)
             shutil.copy(otters, folder / elsewhere)
         write_pdf(folder / "a.pdf", GLACIERS, "The Aletsch Glacier")
-        (folder / "questions.txt").write_text("What does an adult otter eat each day?\n" * 17, encoding="utf-8")
+        asked = "".join(f"What does an adult otter eat each day {number} times?\n" for number in range(17))
+        (folder / "questions.txt").write_text(asked, encoding="utf-8")
         place = {"paper": "otters.pdf", "page": 2, "quote": OTTERS[1][:60]}
-        asked = {"id": "a", "question": "What does an adult otter eat?", "gold": [place]}
-        (folder / "questions.jsonl").write_text(json.dumps(asked), encoding="utf-8")
+        line = {"id": "a", "question": "What does an adult otter eat?", "gold": [place]}
+        (folder / "questions.jsonl").write_text(json.dumps(line), encoding="utf-8")
         (folder / "library.bib").write_text("@misc{a, title = {The Aletsch Glacier}, year = 2021}\n", encoding="utf-8")
         (folder / "draft.md").write_text("No other mammal has a denser fur [@otters].\n", encoding="utf-8")
         thesis = r"\begin{document}No other mammal has a denser fur \citep{otters}.\end{document}"
         (folder / "thesis.tex").write_text(thesis, encoding="utf-8")
         for command in (
             *("ingest", "ask --batch questions.txt", "ask --feedback good"),
-            'papers edit raft.pdf "authors=Ongaro, Diego; Ousterhout, John" year=2014',
+            'papers edit raft.pdf "authors=Ongaro, Diego; Ousterhout, John" year=2014 tags=consensus',
+            "table new questions.txt --name Mine --no-fill --paper raft.pdf",
             *(f"evaluate questions.jsonl --json {name}.json" for name in ("before", "now")),
         ):
             assert run(made, f"folio {command}").code == 0, command
