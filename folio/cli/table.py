@@ -235,7 +235,7 @@ def _stored(column: Column) -> TableColumn:
     from folio.store import tables
 
     return tables.TableColumn(
-        tables.new_id("c"), column.name, column.question, column.kind, column.unit, tuple(column.choices)
+        tables.new_id(), column.name, column.question, column.kind, column.unit, tuple(column.choices)
     )
 
 

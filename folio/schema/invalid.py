@@ -7,8 +7,7 @@ from typing import Any
 
 from folio.schema.notes import NOTE, SHADE
 from folio.schema.papers import SHA256
-from folio.schema.tables import COLUMN
-from folio.schema.web import CONVERSATION, KEY, NOT_BLANK, TABLE, UPLOAD, YEARS_PATTERN
+from folio.schema.web import CONVERSATION, KEY, NOT_BLANK, UPLOAD, YEARS_PATTERN
 
 # Pattern of a field -> what is wrong with a value that does not match it
 PATTERNS = {
@@ -19,8 +18,6 @@ PATTERNS = {
     SHA256: "is not the id of a paper",
     UPLOAD: "is not the id of an upload",
     NOTE: "is not an id of 16 digits and letters a to f",
-    TABLE: "is not the id of a table",
-    COLUMN: "is not the id of a column",
     SHADE: "is not a colour, such as #ffd400",
 }
 

@@ -10,7 +10,7 @@ from pydantic import Field
 from folio.errors import UsageError
 from folio.grounding.quantities import is_unit
 from folio.schema.papers import Count, FromOne, PaperSpan, Sha256, Strict, With
-from folio.schema.web import NOT_BLANK, ErrorBody, FilterRequest, PaperIds, TableId
+from folio.schema.web import NOT_BLANK, TABLE, ErrorBody, FilterRequest, PaperIds, TableId
 from folio.shown_text import short_line
 from folio.store.table_places import PlacedTable
 from folio.store.tables import MAX_COLUMNS, Counts, EvidenceTable, StoredFinding, TableCell, TableColumn
@@ -22,9 +22,8 @@ from folio.table.suggested import SuggestedColumn
 from folio.table.values import number_in
 from folio.text import one_line
 
-COLUMN = "^c[0-9a-f]{16}$"
 MAX_NAME, MAX_QUESTION, MAX_UNIT, MAX_CHOICES, MAX_EDIT = 200, 2_000, 50, 50, 10_000
-ColumnId = Annotated[str, Field(pattern=COLUMN, description="Returned with a new column.")]
+ColumnId = Annotated[str, Field(pattern=TABLE, description="Returned with a new column.")]
 ProjectId = Annotated[str, Field(max_length=100)]
 Name = Annotated[str, Field(pattern=NOT_BLANK, max_length=MAX_NAME)]
 ColumnQuestion = Annotated[str, Field(max_length=MAX_QUESTION)]
@@ -216,7 +215,7 @@ class CellJson(Strict):
 
 class TableJson(TableStateJson):
     scope: str
-    """Its papers in words: "12 papers, tag consensus"."""
+    """Its papers in words: "12 papers, tagged consensus"."""
     filter: TableFilter
     """Its papers, as they were chosen."""
     follows: bool
@@ -287,15 +286,17 @@ def suggested_json(suggested: Iterable[SuggestedColumn]) -> SuggestedColumns:
     return SuggestedColumns(columns=list(map(SuggestedColumnJson.model_validate, columns)))
 
 
-def summary_json(table: EvidenceTable, counts: Counts) -> TableSummaryJson:
-    return TableSummaryJson(**_state(table, counts), rows=counts.rows, columns=counts.columns)
+def summary_json(table: EvidenceTable, counts: Counts, project: str = "") -> TableSummaryJson:
+    """project: the id of the project that it belongs to; "" for none."""
+    return TableSummaryJson(**_state(table, counts), project=project, rows=counts.rows, columns=counts.columns)
 
 
-def table_json(shown: ShownTable) -> TableJson:
-    """A table with all of its cells."""
+def table_json(shown: ShownTable, project: str = "") -> TableJson:
+    """A table with all of its cells. project: see summary_json."""
     table = shown.table
     return TableJson(
         **_state(table, shown.counts),
+        project=project,
         scope=shown.scope,
         filter=TableFilter.model_validate(dict(table.scope)),
         follows=table.follows and Scope.from_json(table.scope).can_grow,
@@ -371,9 +372,9 @@ def _finding_json(finding: StoredFinding, column: TableColumn) -> FindingJson:
 
 
 def _state(table: EvidenceTable, counts: Counts) -> dict[str, Any]:
-    """The fields of TableStateJson."""
+    """The fields of TableStateJson, without its project."""
     return {
-        **{name: getattr(table, name) for name in ("id", "name", "project", "updated")},
+        **{name: getattr(table, name) for name in ("id", "name", "updated")},
         **{name: getattr(counts, name) for name in ("found", "not_found", "waiting", "failed")},
         "filling": any(not fill.column for fill in table.fills),
         "problem": _error_body(table.problem),

@@ -54,7 +54,7 @@ from folio.zotero.link import open_pdf
 MAX_PASSAGES = 50
 KEY = "^[A-Za-z0-9_-]{16}$"
 CONVERSATION = "^[A-Za-z0-9_-]{16}(-once)?$"
-TABLE = "^t[0-9a-f]{16}$"
+TABLE = "^[0-9a-f]{16}$"
 TableId = Annotated[str, Field(pattern=TABLE, description="Returned with a new table.")]
 ConversationId = Annotated[str, Field(pattern=CONVERSATION, description="Opaque; returned with the first reply.")]
 PassageCount = Annotated[int, Field(ge=1, le=MAX_PASSAGES)]

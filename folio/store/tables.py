@@ -124,9 +124,8 @@ class Fill:
 
 @dataclass(frozen=True, slots=True)
 class EvidenceTable:
-    id: str  # t and 16 hex digits
+    id: str  # 16 hex digits
     name: str
-    project: str  # "" for none
     scope: Mapping[str, Any]  # the filter of its papers
     follows: bool
     resumes: bool
@@ -172,7 +171,6 @@ def table_of_row(*row: Any) -> EvidenceTable:
     return EvidenceTable(
         rows.string(id),
         name,
-        project,
         rows.mapped(scope, f"table {id}"),
         bool(follows),
         rows.number(resumes) > 0,
@@ -281,11 +279,11 @@ def read(database: Database, id: str, since: int = -1) -> EvidenceTable:
     return replace(tables[0], columns=columns, rows=papers, cells=by_place, fills=fills)
 
 
-def every(database: Database, project: str | None = None) -> list[tuple[EvidenceTable, Counts]]:
-    """All tables, or those of a project, without their parts, and their numbers; the last changed first."""
+def every(database: Database) -> list[tuple[EvidenceTable, Counts]]:
+    """All tables without their parts, and their numbers; the last changed first."""
     with database.snapshot():
         sql = f"SELECT {TABLE_COLUMNS} FROM evidence_tables ORDER BY updated DESC, id"
-        tables = [each for each in database.read(table_of_row, sql) if project in (None, each.project)]
+        tables = database.read(table_of_row, sql)
         sql = f"SELECT {FILL_COLUMNS} FROM table_fills WHERE until > :now"
         fills = database.read(fill_of_row, sql, now=_now())
         counted = counts(database, [each.id for each in tables])
@@ -354,9 +352,9 @@ def cells_of_paper(database: Database, id: str, paper: str) -> dict[TableColumn,
 # Changing
 
 
-def new_id(kind: Literal["t", "c"]) -> str:
+def new_id() -> str:
     """The id of a new table or column."""
-    return kind + secrets.token_hex(_ID_BYTES)
+    return secrets.token_hex(_ID_BYTES)
 
 
 @contextmanager
@@ -387,14 +385,13 @@ def add(
     columns: Sequence[TableColumn],
     papers: Sequence[TableRow],
     *,
-    project: str = "",
     follows: bool = True,
 ) -> str:
     """Add a table; returns its id. Raises UsageError for too many columns or rows, StoreProtected."""
     require_writable(database)
     now = _now()
     table = EvidenceTable(
-        new_id("t"), storable(name), storable(project), dict(scope), follows, False, None, 1, 1, now, now
+        new_id(), storable(name), dict(scope), follows, False, None, 1, 1, now, now
     )
     with database.transaction("user"):
         database.insert("evidence_tables", [_table_row(table)])
@@ -405,7 +402,7 @@ def add(
 
 
 def change(
-    database: Database, id: str, *, name: str | None = None, project: str | None = None, follows: bool | None = None
+    database: Database, id: str, *, name: str | None = None, follows: bool | None = None
 ) -> tuple[EvidenceTable, EvidenceTable]:
     """Change a table; None leaves a value as it is. Returns it as it was and as it is. Raises NotKnown."""
     with _changing(database, id):
@@ -413,7 +410,6 @@ def change(
         after = replace(
             before,
             name=before.name if name is None else storable(one_line(name)),
-            project=before.project if project is None else storable(project),
             follows=before.follows if follows is None else follows,
         )
         _update_table(database, after)
@@ -424,14 +420,14 @@ def undo_change(database: Database, before: EvidenceTable, after: EvidenceTable)
     """Undo `change`. Raises NotKnown, and ChangedElsewhere if it was changed again since."""
     with _changing(database, before.id):
         now = read(database, before.id)
-        if any(getattr(now, name) != getattr(after, name) for name in ("name", "project", "follows")):
+        if any(getattr(now, name) != getattr(after, name) for name in ("name", "follows")):
             raise ChangedElsewhere("This table was changed again since.", "It stays as it is now.")
-        _update_table(database, replace(now, name=before.name, project=before.project, follows=before.follows))
+        _update_table(database, replace(now, name=before.name, follows=before.follows))
 
 
 def _update_table(database: Database, table: EvidenceTable) -> None:
     row = _table_row(table)
-    names = ("name", "project", "follows", "crc")
+    names = ("name", "follows", "crc")
     changed = ", ".join(f"{name} = :{name}" for name in names)
     database.execute(
         f"UPDATE evidence_tables SET {changed} WHERE id = :id", id=table.id, **{name: row[name] for name in names}
@@ -856,7 +852,7 @@ def _table_row(table: EvidenceTable) -> dict[str, object]:
     return {
         "id": table.id,
         "name": table.name,
-        "project": table.project,
+        "project": "",
         "scope": scope,
         "follows": int(table.follows),
         "resumes": int(table.resumes),
@@ -865,7 +861,7 @@ def _table_row(table: EvidenceTable) -> dict[str, object]:
         "shape": table.shape,
         "created": table.created,
         "updated": table.updated,
-        "crc": _table_crc(table.name, table.project, scope, int(table.follows), table.created),
+        "crc": _table_crc(table.name, "", scope, int(table.follows), table.created),
     }
 
 
@@ -895,5 +891,5 @@ def unreadable_row(part: str) -> dict[str, object]:
         row = _column_row("", 1, TableColumn("", "?"))
         return {name: row[name] for name in row if name not in ("id", "table_id", "place")}
     now = _now()
-    row = _table_row(EvidenceTable("", "?", "", {}, False, False, None, 1, 1, now, now))
+    row = _table_row(EvidenceTable("", "?", {}, False, False, None, 1, 1, now, now))
     return {name: row[name] for name in row if name not in ("id", "changes", "shape")}

@@ -4,28 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 from folio.errors import NotKnown, UsageError
 from folio.papers.model import Paper
 from folio.papers.versions import newest
 from folio.search.filters import PaperFilter, fitting_papers
+from folio.search.scope import in_words
 from folio.shown_text import counted, name_line
 from folio.store import tables
 from folio.store.library import Library
 from folio.store.table_places import row_of
 
-# Field of a stored scope -> the argument of PaperFilter.parse, and words for people
+# Field of a stored scope -> the argument of PaperFilter.parse
 _FIELDS = {
-    "year": ("years", "of {}"),
-    "author": ("authors", "by {}"),
-    "venue": ("venues", "in {}"),
-    "collection": ("collections", "collection {}"),
-    "tag": ("tags", "tag {}"),
-    "cited_by": ("cited_by", "cited by {}"),
-    "category": ("categories", "category {}"),
+    "year": "years",
+    "author": "authors",
+    "venue": "venues",
+    "collection": "collections",
+    "tag": "tags",
+    "cited_by": "cited_by",
+    "category": "categories",
+    "project": "projects",
 }
-_SHOWN = 60  # characters of a value
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,22 +55,24 @@ class Scope:
         """Whether papers that are added later may fit."""
         return not self.papers
 
+    @property
+    def _filter(self) -> PaperFilter:
+        """Raises UsageError, NotKnown."""
+        values: dict[str, Any] = {argument: self.fields.get(name, ()) for name, argument in _FIELDS.items()}
+        return PaperFilter.parse(**values, ids=self.papers)
+
     def fitting(self, library: Library) -> list[Paper]:
         """The papers that fit now, without older versions unless they were chosen. Raises NotKnown, UsageError."""
-        values: dict[str, Any] = {argument: self.fields.get(name, ()) for name, (argument, _) in _FIELDS.items()}
-        papers = fitting_papers(library, PaperFilter.parse(**values, ids=self.papers))
-        return papers if self.papers else newest(papers)
+        papers = fitting_papers(library, self._filter)
+        return papers if self.papers or "project" in self.fields else newest(papers)
 
-    def in_words(self, count: int) -> str:
-        """count: the number of papers."""
-        parts = [
-            words.format(" or ".join(name_line(value, _SHOWN) for value in self.fields[name]))
-            for name, (_, words) in _FIELDS.items()
-            if name in self.fields
-        ]
-        if not parts and not self.papers:
+    def in_words(self, count: int, projects: Mapping[str, str] = MappingProxyType({})) -> str:
+        """count: the number of papers. projects: names, of those that the scope names by their ids."""
+        names = [name_line(projects.get(each, each), 60) for each in self.fields.get("project", ())]
+        parts = [f"in {' or '.join(names)}" if names else "", in_words(self._filter)]
+        if not self.fields and not self.papers:
             return f"all papers: {count:,}"
-        return ", ".join([counted(count, "paper"), *parts])
+        return ", ".join([counted(count, "paper"), *filter(None, parts)])
 
 
 def required(library: Library, scope: Scope) -> list[Paper]:

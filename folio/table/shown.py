@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from folio.papers.citation_key import last_key
-from folio.store import citation_names, tables
+from folio.store import citation_names, projects, tables
 from folio.store.library import Library
 from folio.store.table_places import PlacedTable, placed
 from folio.store.tables import Counts, EvidenceTable, TableCell, TableColumn, TableRow
@@ -18,6 +18,7 @@ class ShownTable:
     placed: PlacedTable
     counts: Counts
     keys: Mapping[str, str]  # paper -> citation key
+    projects: Mapping[str, str] = field(default_factory=dict)  # id -> name
 
     @property
     def table(self) -> EvidenceTable:
@@ -25,8 +26,8 @@ class ShownTable:
 
     @property
     def scope(self) -> str:
-        """Its papers in words: "12 papers, tag consensus"."""
-        return Scope.from_json(self.table.scope).in_words(len(self.table.rows))
+        """Its papers in words: "12 papers, tagged consensus"."""
+        return Scope.from_json(self.table.scope).in_words(len(self.table.rows), self.projects)
 
     def cell(self, row: TableRow, column: TableColumn) -> TableCell:
         return self.table.cells.get((column.id, row.paper), TableCell())
@@ -41,5 +42,6 @@ def shown_table(library: Library, id: str) -> ShownTable:
         now = placed(library, id)
         counts = tables.counts(library.database, [id])[id]
         given = citation_names.keys(library.database)
+        names = {each.id: each.name for each in projects.read(library.database)}
     removed = {row.paper: last_key(given, row.paper) for row in now.table.rows if row.paper not in keys}
-    return ShownTable(now, counts, {**keys, **removed})
+    return ShownTable(now, counts, {**keys, **removed}, names)

@@ -41,8 +41,10 @@ from folio.errors import StoreMissing
 from folio.schema import tables as schema
 from folio.schema.papers import Sha256
 from folio.schema.web import TableId
-from folio.store import tables
+from folio.store import projects, tables
+from folio.store.database import Database
 from folio.store.library import Library
+from folio.store.projects import Member
 from folio.store.table_places import placed, row_of
 from folio.store.works import publishers_bibtex
 from folio.table import export
@@ -79,35 +81,40 @@ class Tables:
         try:
             with closing(self._app.open_library()) as library:
                 _follow(library)
-                stored = tables.every(library.database, project)
+                stored, owners = tables.every(library.database), _owners(library)
         except StoreMissing:
-            stored = []
-        return schema.TableList(tables=[schema.summary_json(*each) for each in stored])
+            return schema.TableList(tables=[])
+        listed = [(table, counts, owners.get(table.id, "")) for table, counts in stored]
+        return schema.TableList(tables=[schema.summary_json(*each) for each in listed if project in (None, each[2])])
 
     def summary(self, table: str) -> schema.TableSummaryJson:
         """Raises NotKnown."""
         with closing(self._app.open_library()) as library, library.reading():
             counts = tables.counts(library.database, [table])[table]
-            return schema.summary_json(tables.read(library.database, table), counts)
+            owner = _owners(library).get(table, "")
+            return schema.summary_json(tables.read(library.database, table, since=2**53), counts, owner)
 
     def add(self, new: schema.NewTable) -> str:
         """Add a table; returns its id. Raises NotKnown if no paper fits, UsageError."""
         scope = Scope.from_json(new.filter.model_dump())
-        columns = [schema.column_of(column, tables.new_id("c")) for column in new.columns]
+        columns = [schema.column_of(column, tables.new_id()) for column in new.columns]
         with closing(self._app.open_library()) as library:
             require_papers(library, scope.papers)
             papers = required(library, scope)
             name = new.name.strip() or scope.in_words(len(papers))
             follows = new.follows and scope.can_grow
             rows = list(map(row_of, papers))
-            return tables.add(
-                library.database, name, scope.as_json(), columns, rows, project=new.project, follows=follows
-            )
+            if new.project:
+                projects.require(library.database, new.project)
+            table = tables.add(library.database, name, scope.as_json(), columns, rows, follows=follows)
+            if new.project:
+                projects.change_members(library.database, new.project, added=[Member("table", table)])
+            return table
 
     def shown(self, table: str) -> schema.TableJson:
         """Raises NotKnown."""
         with closing(self._app.open_library()) as library:
-            return schema.table_json(shown_table(library, table))
+            return schema.table_json(shown_table(library, table), _owners(library).get(table, ""))
 
     def changed_cells(self, table: str, since: int) -> schema.ChangedCells:
         """Raises NotKnown."""
@@ -119,8 +126,13 @@ class Tables:
 
     def change(self, table: str, changes: schema.TableChanges, undo: str | None) -> None:
         """Raises NotKnown."""
-        named = {name: getattr(changes, name) for name in ("name", "project", "follows")}
+        named = {name: getattr(changes, name) for name in ("name", "follows")}
         with self._changing(undo) as (library, keep):
+            if changes.project is not None:
+                before = _owners(library).get(table, "")
+                tables.shape(library.database, table)
+                _move(library.database, table, changes.project)
+                keep(_move, table, before)
             if any(value is not None for value in named.values()):
                 keep(tables.undo_change, *tables.change(library.database, table, **named))
             if changes.columns is not None:
@@ -134,7 +146,7 @@ class Tables:
     def add_column(self, table: str, new: schema.NewColumn) -> None:
         """Raises NotKnown, UsageError."""
         with closing(self._app.open_library()) as library:
-            tables.add_column(library.database, table, schema.column_of(new, tables.new_id("c")))
+            tables.add_column(library.database, table, schema.column_of(new, tables.new_id()))
 
     def change_column(self, table: str, column: str, changes: schema.ColumnChanges, undo: str | None) -> None:
         """Raises NotKnown, UsageError."""
@@ -209,6 +221,7 @@ class Tables:
         with closing(self._app.open_library()) as library:
             shown = shown_table(library, table)
             published = publishers_bibtex(library.database, shown.keys) if format == "bibtex" else {}
+            owner = _owners(library).get(table, "")
         content: str | bytes
         if format == "csv":
             content = export.csv_text(shown)
@@ -219,7 +232,7 @@ class Tables:
         elif format == "bibtex":
             content = export.bibtex(shown, published)
         else:
-            content = schema.table_json(shown).model_dump_json()
+            content = schema.table_json(shown, owner).model_dump_json()
         media_type, ending = _FORMATS[format]
         title = re.sub(r"[^a-z0-9]+", "-", shown.table.name.lower()).strip("-")[:50].strip("-")
         name = "-".join(filter(None, ["folio", title])) + f".{ending}"
@@ -242,6 +255,22 @@ class Tables:
                 undo_it(library.database, *arguments)
 
         return put_back
+
+
+def _owners(library: Library) -> dict[str, str]:
+    """Table -> the id of the project that it belongs to; the first by name of several."""
+    every = projects.read(library.database)
+    return {table: project.id for project in reversed(every) for table in project.items("table")}
+
+
+def _move(database: Database, table: str, project: str) -> None:
+    """Let a table belong to this project alone, "" for none. Raises NotKnown."""
+    if project:
+        projects.require(database, project)
+    for each in projects.projects_of(database, "table", table):
+        projects.change_members(database, each.id, removed=[Member("table", table)])
+    if project:
+        projects.change_members(database, project, added=[Member("table", table)])
 
 
 def _follow(library: Library) -> None:

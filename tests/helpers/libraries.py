@@ -156,7 +156,7 @@ def _add_table(library: Library) -> None:
     database, papers = library.database, library.papers()
     columns = [TableColumn(f"{at:016x}", f"Größe {at}", "", "number", "km", ("ü",)) for at in range(4)]
     rows_of_papers = [*map(row_of, papers), TableRow(ABSENT, "Not here", "gone.pdf", "Gone 2020", 2020)]
-    id = tables.add(database, "Sizes", {"tag": ["ü"]}, columns, rows_of_papers, project="p")
+    id = tables.add(database, "Sizes", {"tag": ["ü"]}, columns, rows_of_papers)
     fill = Fill(id, reading=papers[0].id)
     assert tables.begin(database, fill, "this server", resumes=True)
     text = library.text(papers[0].id, 0, papers[0].length)

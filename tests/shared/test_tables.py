@@ -370,15 +370,14 @@ def test_changes_are_numbered(engine: Engine, library: Library) -> None:
     id = table_of(library)
     fill(filler_of(engine), id)
     before = placed(library, id).table
-    assert tables.change(library.database, id, name="Other\nname", project="p")[1].name == "Other name"
+    assert tables.change(library.database, id, name="Other\nname")[1].name == "Other name"
     after = placed(library, id).table
     assert (after.shape, after.changes) == (before.changes + 1, before.changes + 1)
     tables.edit_cell(library.database, id, "c1", "a" * 64, "mine")
     since = placed(library, id, after.changes).table
     assert (since.shape, since.changes) == (after.shape, after.changes + 1)
     assert list(since.cells) == [("c1", "a" * 64)]
-    assert [each.name for each, _ in tables.every(library.database, "p")] == ["Other name"]
-    assert tables.every(library.database, "q") == []
+    assert [each.name for each, _ in tables.every(library.database)] == ["Other name"]
 
 
 def test_a_table_has_limits(engine: Engine, library: Library) -> None:

@@ -207,7 +207,7 @@ def test_one_cell_is_asked_again(client: TestClient, papers: dict[str, str], hoo
     until(lambda: cell_of(table(client, now["id"]), "Kelp", otters)["state"] == "found")
     assert cell_of(table(client, now["id"]), "Kelp", otters)["changed"] > now["changed"]
     assert refusal(client.post(path.replace(otters, "0" * 64)), 404) == "This paper is not in the index."
-    assert refusal(client.post(path.replace(kelp, "c" * 17)), 404) == "The table has no such column."
+    assert refusal(client.post(path.replace(kelp, "c" * 16)), 404) == "The table has no such column."
 
 
 def test_failed_cells_say_why_and_are_asked_again_with_the_table(client: TestClient, hooks: Hooks) -> None:
@@ -257,7 +257,9 @@ def test_changes_are_undone(client: TestClient, papers: dict[str, str]) -> None:
         return changed.json() if changed.is_success else {}
 
     assert undone("DELETE", f"/tables/{id}") == {}
-    assert undone("PATCH", f"/tables/{id}", {"name": "Other", "project": "p", "follows": False})["name"] == "Other"
+    project = json_of(client.post("/projects", json={"name": "Sea"}), 201)["id"]
+    changed = undone("PATCH", f"/tables/{id}", {"name": "Other", "project": project, "follows": False})
+    assert (changed["name"], changed["project"], changed["follows"]) == ("Other", project, False)
     order = [column["id"] for column in reversed(before["columns"])]
     assert [each["id"] for each in undone("PATCH", f"/tables/{id}", {"columns": order})["columns"]] == order
     assert len(undone("DELETE", f"/tables/{id}/columns/{kelp}")["columns"]) == 1
@@ -279,15 +281,16 @@ def test_an_edit_is_a_persons_and_goes_back_to_what_was_found(client: TestClient
 
 
 def test_columns_and_rows_are_added(client: TestClient, papers: dict[str, str]) -> None:
-    made = new_table(client, filter={"papers": [papers["otters.pdf"]]}, name="Sea", project="p")
+    project = json_of(client.post("/projects", json={"name": "Sea"}), 201)["id"]
+    made = new_table(client, filter={"papers": [papers["otters.pdf"]]}, name="Sea", project=project)
     assert (made["scope"], made["follows"], made["filter"]["papers"]) == ("1 paper", False, [papers["otters.pdf"]])
     fill(client, made["id"])
     json_of(client.post(f"/tables/{made['id']}/columns", json={"name": "Ice", "question": "largest"}), 201)
     json_of(client.post(f"/tables/{made['id']}/rows", json={"papers": list(papers.values())}))
     until(lambda: table(client, made["id"])["waiting"] == 0)  # a table that was filled is filled on
     assert states(client, made["id"])["Ice", "glaciers.pdf"] == "found"
-    assert [each["name"] for each in json_of(client.get("/tables", params={"project": "p"}))["tables"]] == ["Sea"]
-    assert json_of(client.get("/tables", params={"project": "q"}))["tables"] == []
+    assert [each["name"] for each in json_of(client.get("/tables", params={"project": project}))["tables"]] == ["Sea"]
+    assert json_of(client.get("/tables", params={"project": "0" * 16}))["tables"] == []
 
 
 def test_what_is_wrong_is_said(client: TestClient, papers: dict[str, str]) -> None:
@@ -301,7 +304,8 @@ def test_what_is_wrong_is_said(client: TestClient, papers: dict[str, str]) -> No
     assert refused(400, columns=[{"name": "Is", "kind": "choice"}]) == "A column of choices has at least two."
     assert refused(400, columns=[{"name": "Is", "kind": "number", "unit": "flup"}]) == "“flup” is an unknown unit."
     assert refused(422, columns=[{"name": " "}]) == "columns.0.name: must not be empty."
-    unknown = f"/tables/t{'0' * 16}"
+    assert refused(404, project="0" * 16) == "There is no such project."
+    unknown = f"/tables/{'0' * 16}"
     for reply in (
         client.get(unknown),
         client.patch(unknown, json={"name": "x"}),
@@ -313,7 +317,7 @@ def test_what_is_wrong_is_said(client: TestClient, papers: dict[str, str]) -> No
         client.post(f"{unknown}/rows", json={"papers": [papers["otters.pdf"]]}),
     ):
         assert refusal(reply, 404) == "There is no such table."
-    assert refusal(client.get("/tables/x"), 422) == "table: is not the id of a table."
+    assert refusal(client.get("/tables/x"), 422) == "table: is not an id of 16 digits and letters a to f."
 
 
 def test_without_an_index_there_are_no_tables(tmp_path: Path) -> None:

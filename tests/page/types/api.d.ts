@@ -437,6 +437,10 @@ declare namespace Api {
     zotero: TextFieldJson;
   }
 
+  interface FillRequest {
+    again?: ("failed" | "not_found" | "stale")[];
+  }
+
   interface FilterRequest {
     year?: (string)[];
     author?: (string)[];
@@ -448,6 +452,20 @@ declare namespace Api {
     category?: (string)[];
     project?: (string)[];
     papers?: (string)[];
+  }
+
+  interface FindingJson {
+    quote: string;
+    page: number;
+    label: string;
+    section: string;
+    start: number;
+    end: number;
+    span: [number, number];
+    value: string;
+    number: number | null;
+    unit: string;
+    by_model: boolean;
   }
 
   interface HeadingJson {
@@ -614,6 +632,17 @@ declare namespace Api {
     turn?: number | null;
   }
 
+  interface NewProject {
+    papers?: (string)[];
+    rules?: (PaperRule_Input)[];
+    conversations?: (string)[];
+    notes?: (string)[];
+    tables?: (string)[];
+    name: string;
+    about?: string;
+    copy_of?: string | null;
+  }
+
   interface NewRows {
     papers: (string)[];
   }
@@ -625,17 +654,6 @@ declare namespace Api {
     follows?: boolean;
     columns?: (NewColumn)[];
     fill?: boolean;
-  }
-
-  interface NewProject {
-    papers: (string)[];
-    rules: (PaperRule_Input)[];
-    conversations: (string)[];
-    notes: (string)[];
-    tables: (string)[];
-    name: string;
-    about: string;
-    copy_of: string | null;
   }
 
   interface NoteEdits {
@@ -887,8 +905,8 @@ declare namespace Api {
   }
 
   interface PartChanges {
-    add: ProjectParts;
-    remove: ProjectParts;
+    add?: ProjectParts;
+    remove?: ProjectParts;
   }
 
   interface PersonJson_Input {
@@ -919,8 +937,8 @@ declare namespace Api {
   }
 
   interface ProjectChanges {
-    name: string | null;
-    about: string | null;
+    name?: string | null;
+    about?: string | null;
   }
 
   interface ProjectDetails {
@@ -1071,6 +1089,16 @@ declare namespace Api {
     papers?: (string)[];
     title?: string;
     questions?: (string)[];
+  }
+
+  interface RowJson {
+    paper: string;
+    key: string;
+    label: string;
+    title: string;
+    year: number | null;
+    file: string;
+    state: "here" | "removed";
   }
 
   interface RunJson {
@@ -1260,6 +1288,7 @@ declare namespace Api {
     tag: (string)[];
     cited_by: (string)[];
     category: (string)[];
+    project: (string)[];
     papers: (string)[];
   }
 
@@ -1272,6 +1301,7 @@ declare namespace Api {
     tag: (string)[];
     cited_by: (string)[];
     category: (string)[];
+    project: (string)[];
     papers: (string)[];
   }
 
