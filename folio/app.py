@@ -808,11 +808,22 @@ class App:
             finder.by_model = ModelCells(answerer)
         return finder
 
-    def reviewer(self, library: Library, finder: CellFinder | None = None) -> Reviewer:
-        """What makes reviews of papers of a library. finder: answers the questions of a review, if it has any."""
+    def reviewer(
+        self,
+        library: Library,
+        finder: CellFinder | None = None,
+        check_cancelled: Callable[[], None] = lambda: None,
+    ) -> Reviewer:
+        """What makes reviews of papers of a library. finder: answers the questions of a review, if it has any.
+
+        check_cancelled: called while a model writes. Raises ModelError for a model that was chosen and is not there.
+        """
         from folio.review.review import Reviewer
 
-        return Reviewer(lambda paper: library.text(paper.id, 0, paper.length), self.models.meaning, finder)
+        def read(paper: Paper) -> str:
+            return library.text(paper.id, 0, paper.length)
+
+        return Reviewer(read, self.models.meaning, finder, self.models.heading_writer(check_cancelled))
 
     def langchain_retriever(self, top_k: int | None = None) -> FolioRetriever:
         """Folio's search as a LangChain retriever. The library stays open as long as the retriever exists."""

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from folio.deep.checkpoint import CheckpointFile
     from folio.deep.search import DeepSearch
     from folio.models.openai_server import OpenAIServer
+    from folio.review.headings import HeadingWriter
 
 BUILTIN = "builtin"  # names the built-in answerer
 SERVERS = ("ollama", "openai")  # as LLM and EMBEDDER name them
@@ -453,6 +454,16 @@ class ModelChoice:
                 check_cancelled=check_cancelled,
             )
         return BuiltinAssessor(self.meaning, retriever.term_weights)
+
+    def heading_writer(self, check_cancelled: Callable[[], None] = lambda: None) -> HeadingWriter | None:
+        """The model that names the themes of a review; None where quotes answer. Raises ModelError."""
+        model = self.answer_model()
+        if model == BUILTIN:
+            return None
+        from folio.review.headings import HeadingWriter
+
+        tokens = self._usual_tokens
+        return HeadingWriter(self.chat_server, model, tokens=tokens, check_cancelled=check_cancelled)
 
     # Verifying
 

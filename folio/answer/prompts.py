@@ -178,6 +178,13 @@ JSON, in this form:
   is empty if there are none.
 - Leave out what one paper says and no other speaks of. If nothing is left, reply with {{"claims":[]}}"""
 
+HEADING = """{evidence}
+
+These excerpts are of papers on one subject. Name that subject, as the heading of a chapter, in two to five words that
+the excerpts use. Reply in JSON, in this form:
+{{"heading":"..."}}
+Write a name, such as "Anonymous communication", not a sentence. Say nothing about how good anything is."""
+
 WORDINGS = """Question: {question}
 
 Scientific papers are searched for an answer to this question, and may use other words for it. Write up to three other

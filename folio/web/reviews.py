@@ -106,7 +106,7 @@ class Reviews:
             with self._opened(has_questions=bool(columns)) as (library, finder):
                 papers = find(library)
                 title = job.title or f"Review of {counted(len(papers), 'paper')}"
-                reviewer = self._app.reviewer(library, finder)
+                reviewer = self._app.reviewer(library, finder, lambda: self._check(job))
                 review = reviewer.review(papers, title, columns, self._progress(job), lambda: self._check(job))
             self._set(job, state="done", review=review, title=title)
         except RequestCancelled:
