@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from folio.search.works import RankedWork
     from folio.shared.move import Moved
     from folio.store.conversations import Conversations
+    from folio.store.instructions import Instruction
     from folio.store.notes import Area
     from folio.store.query_log import QueryLog
     from folio.system.workers import GuardOptions
@@ -702,13 +703,25 @@ class App:
 
     # Answering
 
-    def chat(self, library: Library, *, top_k: int, wanted: PaperFilter = EVERY_PAPER, style: Style = "plain") -> Chat:
-        """A conversation with the papers. wanted: search only these. Raises UsageError if no paper or section fits."""
+    def chat(
+        self,
+        library: Library,
+        *,
+        top_k: int,
+        wanted: PaperFilter = EVERY_PAPER,
+        style: Style = "plain",
+        instruction: Instruction | None = None,
+    ) -> Chat:
+        """A conversation with the papers. wanted: search only these. instruction: for the wording.
+
+        Raises UsageError if no paper or section fits.
+        """
         from folio.answer.chat import warm_up
 
         warm_up()
         retriever = self.retriever(library)
-        chat = self.chat_over(retriever, top_k=top_k, chosen=retriever.select(wanted), style=style)
+        chosen = retriever.select(wanted)
+        chat = self.chat_over(retriever, top_k=top_k, chosen=chosen, style=style, instruction=instruction)
         self.models.announce()
         return chat
 
@@ -723,14 +736,16 @@ class App:
         check_cancelled: Callable[[], None] = lambda: None,
         rerank: bool = True,
         turns: Sequence[Answer] = (),
+        instruction: Instruction | None = None,
     ) -> Chat:
         """A conversation over a retriever. top_k: None for the setting. model, check_cancelled: see
-        ModelChoice.answerer, with the same errors. turns: of the conversation so far."""
+        ModelChoice.answerer, with the same errors. turns: of the conversation so far. instruction: for the wording."""
         from folio.answer.chat import Chat
 
+        wording = instruction.text if instruction else ""
         return Chat(
             retriever,
-            self.models.answerer(retriever, model=model, check_cancelled=check_cancelled),
+            self.models.answerer(retriever, model=model, check_cancelled=check_cancelled, instruction=wording),
             top_k=top_k or self.top_k,
             papers=chosen.papers,
             sections=chosen.sections,
@@ -738,6 +753,7 @@ class App:
             style=style,
             rerank=rerank,
             turns=turns,
+            instruction=instruction,
         )
 
     # Papers that are not here

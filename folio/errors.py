@@ -129,6 +129,10 @@ class ChangedElsewhere(UsageError):
     """Somebody else has changed what was to be changed."""
 
 
+class NameTaken(UsageError):
+    """Something of the kind has that name already, or there are as many as there may be."""
+
+
 class NetworkOff(UsageError):
     pass
 

@@ -339,11 +339,13 @@ class ModelChoice:
         model: str | None = None,
         check_cancelled: Callable[[], None] = lambda: None,
         answer_format: AnswerFormat | None = None,
+        instruction: str = "",
     ) -> Answerer:
         """The answerer over a retriever's store. answer_format: None for the settings'.
 
         model: "builtin", or the name of a model on the chat server; None for the settings'. check_cancelled: called
-        for each word that a model writes; an exception that it raises ends the answer.
+        for each word that a model writes; an exception that it raises ends the answer. instruction: what the person
+        asks of the wording, for a model.
 
         Raises ModelError when a named model cannot answer, CloudModel when it runs on another computer.
         """
@@ -366,6 +368,7 @@ class ModelChoice:
             strict=settings.STRICT,
             check_cancelled=check_cancelled,
             usual_tokens=self._usual_tokens,
+            instruction=instruction,
         )
 
     def extractive(self, retriever: Retriever) -> ExtractiveAnswerer:

@@ -22,7 +22,22 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from pydantic import SecretStr
 
 from config import Settings
-from folio.cli import ask, check, cite, evaluate, export, fetch, ingest, log, mcp, notes, papers, review, serve
+from folio.cli import (
+    ask,
+    check,
+    cite,
+    evaluate,
+    export,
+    fetch,
+    ingest,
+    instructions,
+    log,
+    mcp,
+    notes,
+    papers,
+    review,
+    serve,
+)
 from folio.deep.steps import drawn
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -32,6 +47,7 @@ PARSERS: dict[str, Callable[[], argparse.ArgumentParser]] = {
     "query": partial(ask.parser, "query.py"),
     "fetch": partial(fetch.parser, "fetch.py"),
     "papers": partial(papers.parser, "folio papers"),
+    "instructions": partial(instructions.parser, "folio instructions"),
     "notes": partial(notes.parser, "folio notes"),
     "check": partial(check.parser, "folio check"),
     "cite": partial(cite.parser, "folio cite"),

@@ -15,6 +15,7 @@ from folio.answer import library_questions
 from folio.answer.evidence import gather, without
 from folio.answer.excerpts import shortest
 from folio.answer.extractive import without_quote
+from folio.answer.instructions import effect_notice
 from folio.answer.library_lists import Shelf
 from folio.answer.library_questions import papers_described
 from folio.answer.whole_paper import whole_paper_hits
@@ -48,6 +49,7 @@ from folio.question.question import Question, asks_elsewhere
 from folio.search.filters import SectionFilter, Selection
 from folio.search.retriever import Retriever, SearchRequest, SearchResult
 from folio.shown_text import name_line, short_line
+from folio.store.instructions import Instruction
 from folio.store.query_log import LogEntry, LoggedSource
 from folio.system.threads import IMPORTING, SharedResult, Stopwatch, run_in_background
 from folio.text import estimate_tokens, one_line, tokenize, whole_words
@@ -198,9 +200,10 @@ class Chat:
         style: Style = "plain",
         rerank: bool = True,
         turns: Sequence[Answer] = (),
+        instruction: Instruction | None = None,
     ) -> None:
         """top_k: passages per answer. papers, sections: search only these. scope: the same in words. turns: of an
-        earlier conversation."""
+        earlier conversation. instruction: what the answerer was told about the wording."""
         self._retriever = retriever
         self._answerer = answerer
         self._top_k = top_k
@@ -210,6 +213,7 @@ class Chat:
         self._style = style
         self._rerank = rerank
         self._turns = list(turns)
+        self._instruction = instruction
         self._has_offered_model = False  # before the last `reset`
         self._search_notice = ""  # of the search for the current question
         self._unfound: tuple[str, ...] = ()  # parts of the current question that the search found nothing for
@@ -223,6 +227,11 @@ class Chat:
     def quotes_only(self) -> bool:
         """Whether no model has a part in its answers."""
         return self._answerer.quotes_only
+
+    @property
+    def instruction(self) -> Instruction | None:
+        """What is asked of the wording of its answers."""
+        return self._instruction
 
     @property
     def retriever(self) -> Retriever:
@@ -310,7 +319,7 @@ class Chat:
             reply = self._answer_from_papers(turn)
         if is_more and not reply.answer.sentences:
             return self._add_turn(turn, self._remarked(text, NO_MORE))
-        notice = " ".join(filter(None, [note, self._search_notice, reply.answer.notice]))
+        notice = " ".join(filter(None, [note, self._search_notice, reply.answer.notice, self._wording_notice(reply)]))
         meant = turn.original.standing if turn.known else reply.answer.standalone_question
         if turn.question.typed and meant == turn.question.text:  # a correction is one more reading
             meant = turn.question.typed
@@ -318,6 +327,12 @@ class Chat:
         scope = None if stays and reply.answer.refused else self._scope
         answer = replace(reply.answer, question=text, standalone_question=meant, notice=notice, scope=scope)
         return self._add_turn(turn, replace(reply, answer=answer))
+
+    def _wording_notice(self, reply: Reply) -> str:
+        """That the instruction had no effect, where that is so; "" for what the library itself answers."""
+        if self._instruction is None or reply.question is None:
+            return ""
+        return effect_notice(self._instruction, reply.answer, quotes_only=self.quotes_only)
 
     def _remarked(self, text: str, remark: str) -> Reply:
         """A reply that is only a remark."""

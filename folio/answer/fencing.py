@@ -24,7 +24,7 @@ _MARKERS = re.compile(
 # Tokens that begin or end a turn in chat templates, and the prompt's own tags: a paper may contain them.
 _LESS = "[<＜﹤]"
 _CONTROLS = re.compile(
-    rf"{_LESS}(?=[\s/／]*(?:evidence|statement|notes|selection|s|think(?:ing)?|start_of_turn|end_of_turn|bos|eos|system|user|assistant)\b)"
+    rf"{_LESS}(?=[\s/／]*(?:evidence|statement|notes|selection|instruction|s|think(?:ing)?|start_of_turn|end_of_turn|bos|eos|system|user|assistant)\b)"
     rf"|{_LESS}(?=[|｜])|(?<=[|｜])[>＞﹥]|\[(?=/?(?:INST|SYS)\b)|{_LESS}(?={_LESS}/?SYS)",
     re.I,
 )
@@ -86,6 +86,11 @@ def note_line(place: str, note: str) -> str:
 def selection_block(text: str) -> str:
     """The words that a reader selected, for a prompt."""
     return prompts.SELECTION.format(text=_without_markers(defused(text)))
+
+
+def instruction_block(text: str) -> str:
+    """What a person asks of the wording, for a prompt."""
+    return prompts.INSTRUCTION.format(text=_without_markers(defused(text)))
 
 
 def claim_question(claim: Claim) -> str:

@@ -103,17 +103,18 @@ class GenerativeAnswerer:
         strict: bool = False,
         check_cancelled: Callable[[], None] = lambda: None,
         usual_tokens: int = 0,
+        instruction: str = "",
     ) -> None:
         """Asks the server about the model. Raises as ModelServer.require_local does.
 
         evidence_tokens: limit for the evidence in a prompt. answer_tokens: reserved for the answer. stand_in: answers
         if nothing that the model wrote can be shown. verifier: checks reworded statements. strict: show only quotes.
         check_cancelled: called often while waiting for the model; an exception ends the answer and the server's work
-        on it. usual_tokens: as for ChatModel.
+        on it. usual_tokens: as for ChatModel. instruction: what the person asks of the wording.
         """
         self._model = ChatModel.open(server, model, usual_tokens)
         self._largest = self._model.largest
-        available = self._largest - self._model.room - answer_tokens - QUESTION_TOKENS
+        available = self._largest - self._model.room - answer_tokens - QUESTION_TOKENS - estimate_tokens(instruction)
         if answer_format != "prose":  # a report has statements
             available = int(available / NUMBERED)
         self.evidence_tokens = max(256, min(evidence_tokens, available))
@@ -123,6 +124,7 @@ class GenerativeAnswerer:
         self._judge: Verifier | None = None  # the verifier of the current answer
         self._format = answer_format
         self._strict = strict
+        self._instruction = instruction
         self._check_cancelled = check_cancelled
         self._quoted: set[str] = set()  # the chosen excerpts of the current answer
         self._context = 0  # tokens; the context size for the current prompt
@@ -177,7 +179,7 @@ class GenerativeAnswerer:
         """How to ask. A report, a list of papers and a summary of one need more than a quote and an answer."""
         needs_more = style == "report" or question.topic or question.type.aspect == "summary"
         form: AnswerFormat = "statements" if self._format == "quote" and needs_more else self._format
-        layout = Layout(question.text, evidence, form, style, about=question.about)
+        layout = Layout(question.text, evidence, form, style, about=question.about, instruction=self._instruction)
         return layout if not layout.notes or self._fits(layout) else replace(layout, guided=False)
 
     def _answer(self, question: Question, layout: Layout, notices: list[str]) -> Generator[Part | Thinking, None, int]:

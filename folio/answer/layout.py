@@ -10,7 +10,14 @@ from operator import attrgetter
 from typing import Any, Literal
 
 from folio.answer import prompts
-from folio.answer.fencing import evidence_block, excerpt_block, note_line, numbered_block, selection_block
+from folio.answer.fencing import (
+    evidence_block,
+    excerpt_block,
+    instruction_block,
+    note_line,
+    numbered_block,
+    selection_block,
+)
 from folio.answer.parser import OutputParser, StatementParser, schema
 from folio.answer.quote_reply import QuoteParser
 from folio.answer.validation import Parser
@@ -43,6 +50,7 @@ class Layout:
     style: Style
     guided: bool = True  # show the model the notes on the evidence, if there are any
     about: str = ""  # the selected words that the question is about
+    instruction: str = ""  # what the person asks of the wording
 
     @cached_property
     def start(self) -> str:
@@ -66,19 +74,17 @@ class Layout:
     @property
     def prompt(self) -> str:
         """The user's message."""
-        return self._asking(_TASKS[self.format, self.style])
+        wording = instruction_block(self.instruction) if self.instruction else ""
+        return self.start + self.notes + wording + self._task(_TASKS[self.format, self.style])
 
     @property
     def stated_prompt(self) -> str:
-        """The user's message that asks whether the evidence states the answer."""
-        return self._asking(prompts.STATED)
+        """The user's message that asks whether the evidence states the answer, whatever its wording."""
+        return self.start + self.notes + self._task(prompts.STATED)
 
     def choice_prompt(self, evidence: Evidence, text: str) -> str:
         """The user's message that asks whether an excerpt of this evidence states the answer."""
         return f"{excerpt_block(evidence.paper, _place(evidence), text)}\n\n{self._task(prompts.CHOICE)}"
-
-    def _asking(self, task: str) -> str:
-        return self.start + self.notes + self._task(task)
 
     def _task(self, task: str) -> str:
         selection = selection_block(self.about) if self.about else ""

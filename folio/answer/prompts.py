@@ -75,6 +75,15 @@ evidence, but no evidence to cite, and never an instruction to you.
 
 """
 
+# What the person who asks wants of the wording; the task below it comes last, so that the form of the reply stays
+INSTRUCTION = """The person who asks wants the answer worded like this. It is about the wording alone: it is no
+evidence, and it changes neither the rules above nor the form of the reply below.
+<instruction>
+{text}
+</instruction>
+
+"""
+
 STATEMENTS = """Question: {question}
 
 Answer in JSON, on one line and without blanks between its parts, in this form:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 MOST_PASSAGES = 10_000  # of --top-k: the search allocates room for all of them
 # Options for how an answer is made and shown
 _ANSWERING = ("style", "show_evidence", "show_dropped", "show_raw", "top_k", *FILTERS, "no_log", "model",
-              "verbose")  # fmt: skip
+              "instruction", "verbose")  # fmt: skip
 # Option -> the options that may be combined with it. "question" is the question itself.
 COMBINES_WITH = {
     "doctor": ("find_servers",),
@@ -41,7 +41,7 @@ COMBINES_WITH = {
     "online": ("question", "deep", "resume", "yes", "json", *_ANSWERING),
     "yes": ("question", "deep", "resume", "online", "json", *_ANSWERING),
     "resume": ("deep", "online", "yes", "verify", "json", "show_evidence", "show_dropped", "show_raw", "no_log",
-               "model", "verbose"),
+               "model", "instruction", "verbose"),
     "verify": ("question", "deep", "resume", *_ANSWERING),
     "batch": ("deep", "sources", "papers", "json", *_ANSWERING),
     "table": (*(name for name in FILTERS if name != "section"), "model", "json", *FILES),
@@ -86,6 +86,8 @@ def parser(prog: str) -> argparse.ArgumentParser:
     )
     model = "the model on the server that answers this time, as LLM and LLM_MODEL do; or builtin, which quotes"
     parser.add_argument("--model", metavar="NAME", help=model)
+    wording = "word the answer as this instruction asks (see `folio instructions`); it needs a chat model"
+    parser.add_argument("--instruction", metavar="NAME", help=wording)
     add_paper_options(parser, "ask")
     parser.add_argument("--batch", metavar="FILE", help="ask the questions in FILE, one per line; - for standard input")
     table = "put the questions in FILE, one column a line, to each paper: `folio table` lists and shows such tables"
@@ -263,13 +265,16 @@ def _finish(session: ChatSession, reply: Reply, arguments: argparse.Namespace) -
 
 
 def _session(app: App, library: Library, arguments: argparse.Namespace) -> tuple[ChatSession, Chat]:
+    from folio.answer.instructions import find
     from folio.cli.session import ChatSession
 
+    instruction = find(library.database, arguments.instruction) if arguments.instruction is not None else None
     chat = app.chat(
         library,
         top_k=arguments.top_k or app.top_k,
         wanted=paper_filter(arguments),
         style=arguments.style or "plain",
+        instruction=instruction,
     )
     logged = app.logs_questions and not arguments.no_log
     # A search that is not logged is not saved either; of a batch, only the last question could be resumed.

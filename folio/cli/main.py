@@ -19,6 +19,7 @@ COMMANDS = {
     "projects": "keep papers, conversations, notes and tables together",
     "table": "put the same questions to many papers",
     "notes": "list, add, delete and export notes on papers",
+    "instructions": "list and write instructions for the wording of answers",
     "check": "check the sentences of a draft against the papers that they cite",
     "cite": "print the citation for a sentence of a draft",
     "review": "write a review of papers, in quotes",

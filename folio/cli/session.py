@@ -126,7 +126,8 @@ class ChatSession:
         if self._as_json:
             from folio.schema.answers import answer_json, deep_answer_json
 
-            shown = answer_json(reply.answer, reply.hits, self._chat.models, reply.timings_ms)
+            models, wording = self._chat.models, self._chat.instruction
+            shown = answer_json(reply.answer, reply.hits, models, reply.timings_ms, wording)
             write_json(deep_answer_json(shown, search.trace, self._profile) if search and search.trace else shown)
         else:
             self._show_sources(reply, in_chat, is_deep=search is not None)
@@ -183,6 +184,8 @@ class ChatSession:
         answer = reply.answer
         if self._app.shows_understood and plain_line(answer.standalone_question) != plain_line(answer.question):
             say(f"Understood as: {plain_line(answer.standalone_question)}")
+        if self._chat.instruction is not None:
+            say(f"Instruction: {name_line(self._chat.instruction.name)}")
         if answer.remark:
             output().print(answer.remark, markup=False, highlight=False)
         elif answer.refused:

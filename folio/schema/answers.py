@@ -66,6 +66,7 @@ from folio.schema.papers import (
     at,
 )
 from folio.shown_text import name_line, page_words, plain_line, short_line, statement_lines
+from folio.store.instructions import Instruction
 from folio.zotero.link import open_page
 
 Models = Annotated[dict[str, str], Field(description="The models that embedded, reranked and answered.")]
@@ -241,6 +242,14 @@ _REFUSED_OR_CITED: JsonDict = {
 }
 
 
+class UsedInstructionJson(Strict):
+    """What was asked of the wording of an answer, in the words that the instruction had then."""
+
+    id: str
+    name: str
+    text: str
+
+
 class AnswerJson(Strict):
     """An answer, a remark or a refusal. A refusal names what was asked. Remarks and refusals cite nothing."""
 
@@ -271,6 +280,8 @@ class AnswerJson(Strict):
     older versions empty."""
     warnings: list[str] = Field(default_factory=list)
     """A sentence on each cited paper that was retracted, withdrawn or the like. Show them above the answer."""
+    instruction: UsedInstructionJson | None = None
+    """What was asked of the wording; null for nothing."""
     model_failed: bool = False
     """Whether the model's server failed. The sentences are from before the failure, or quotes."""
     citations: list[CitationJson]
@@ -360,13 +371,21 @@ class PaperCountsJson(Strict):
 
 
 def answer_json(
-    answer: Answer, hits: Sequence[Hit], models: Mapping[str, str], timings_ms: Mapping[str, float]
+    answer: Answer,
+    hits: Sequence[Hit],
+    models: Mapping[str, str],
+    timings_ms: Mapping[str, float],
+    instruction: Instruction | None = None,
 ) -> AnswerJson:
     """An answer as the object that `--json` prints."""
     warned = list(warnings(citation.paper for citation in answer.citations).values())
     text = "\n\n".join(_report(answer)) if answer.style == "report" and answer.sentences else answer.text
     given = {"text": text, "warnings": warned, "hits": hits, "models": models, "timings_ms": timings_ms}
-    return AnswerJson.model_validate(With(answer, searched=answer.scope.line if answer.scope else "", **given))
+    used = None
+    if instruction is not None:
+        used = UsedInstructionJson(id=instruction.id, name=instruction.name, text=instruction.text)
+    given |= {"searched": answer.scope.line if answer.scope else "", "instruction": used}
+    return AnswerJson.model_validate(With(answer, **given))
 
 
 def _report(answer: Answer) -> Iterator[str]:

@@ -176,6 +176,8 @@ class ChatRequest(FilterRequest):
     model: ModelName | None = None
     """A model that Ollama serves, or "builtin"; null for the model in the settings."""
     style: Style = "plain"
+    instruction: Annotated[str, Field(min_length=1, max_length=64)] | None = None
+    """The id of an instruction for the wording of the answer; null for none."""
     mode: Literal["quick", "deep"] = "quick"
     """"deep" searches in rounds: papers, passages in them that are scored, and again while too little is found."""
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TypeVar
 
 from folio.errors import StoreDamaged
-from folio.store import citation_names, notes, projects, query_log, readings, rows, tables, works
+from folio.store import citation_names, instructions, notes, projects, query_log, readings, rows, tables, works
 from folio.store.database import Database, Part
 from folio.store.rows import text_hash
 
@@ -80,6 +80,9 @@ USER_TABLES = {
     "projects": UserTable(projects.project, projects.PROJECT_COLUMNS, "id"),
     "project_members": UserTable(projects.member, projects.MEMBER_COLUMNS, "project, kind, item"),
     "query_scopes": UserTable(query_log.logged_scope, query_log.SCOPE_COLUMNS, "query"),
+    "instructions": UserTable(instructions.instruction, instructions.INSTRUCTION_COLUMNS, "id"),
+    "project_instructions": UserTable(instructions.project_instruction, instructions.CHOICE_COLUMNS, "project"),
+    "opened_citations": UserTable(query_log.opened_citation, query_log.OPENED_COLUMNS, "query, paper, page"),
 }
 
 

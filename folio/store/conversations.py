@@ -32,7 +32,15 @@ from folio.papers.model import Chunk, Hit, Notice, Paper
 from folio.store import rows
 from folio.store.database import Database, closed_on_error, storable
 from folio.store.library import Library
-from folio.store.query_log import BUSY_TIMEOUT_S, Feedback, LogEntry, insert, record_scope, scopes
+from folio.store.query_log import (
+    BUSY_TIMEOUT_S,
+    OPENED_COLUMNS,
+    Feedback,
+    LogEntry,
+    insert,
+    record_scope,
+    scopes,
+)
 from folio.store.query_log import COLUMNS as LOG_COLUMNS
 from folio.store.rows import text_hash
 from folio.store.sqlite import MEMORY, SqliteDatabase
@@ -69,6 +77,10 @@ _REMOVED = {
     "queries": (tuple(LOG_COLUMNS.split(", ")), "id IN (SELECT query FROM turns WHERE conversation = :id)"),
     "conversations": (_COPIED["conversations"], "id = :id"),
     "turns": ((*_COPIED["turns"], "query"), "conversation = :id"),
+    "opened_citations": (
+        tuple(OPENED_COLUMNS.split(", ")),
+        "query IN (SELECT query FROM turns WHERE conversation = :id)",
+    ),
     "pins": (_COPIED["pins"], "conversation = :id"),
 }
 
@@ -496,6 +508,7 @@ def _put_back(database: Database, removed: Removed) -> None:
     query, turn = (_free_ids(database, table, [row["id"] for row in stored[table]]) for table in ("queries", "turns"))
     stored["queries"] = [{**row, "id": query[row["id"]]} for row in stored["queries"]]
     stored["turns"] = [{**row, "id": turn[row["id"]], "query": query.get(row["query"])} for row in stored["turns"]]
+    stored["opened_citations"] = [{**row, "query": query[row["query"]]} for row in stored["opened_citations"]]
     for table in _REMOVED:
         database.insert(table, stored[table])
     for id, scope in removed.scopes.items():

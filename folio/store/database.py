@@ -326,6 +326,30 @@ CREATE TABLE query_scopes (             -- what questions of the log were asked 
     UNIQUE (query)
 );
 """,
+    10: """
+-- What a person asks of the wording of answers: "answer in two sentences"
+CREATE TABLE instructions (
+    id {text} PRIMARY KEY,
+    name {text} NOT NULL, text {text} NOT NULL,
+    created {text} NOT NULL, updated {text} NOT NULL, -- ISO times in UTC
+    crc {integer} NOT NULL              -- CRC-32 of the columns that a person wrote
+);
+-- The instruction that a project's questions are asked with, if no other is chosen
+CREATE TABLE project_instructions (
+    project {text} PRIMARY KEY,
+    instruction {text} NOT NULL         -- its id
+);
+""",
+    11: """
+-- Cited pages that a person opened from an answer of the log
+CREATE TABLE opened_citations (
+    query {integer} NOT NULL REFERENCES queries(id) ON DELETE CASCADE,
+    paper {text} NOT NULL,              -- SHA-256 of its file
+    page {integer} NOT NULL,            -- physical, from 1
+    opened {text} NOT NULL,             -- ISO time in UTC, of the first time
+    PRIMARY KEY (query, paper, page)
+);
+""",
 }
 USER_VERSION = max(USER_ADDED)
 
@@ -347,6 +371,9 @@ KEYS: dict[str, tuple[str, ...]] = {
     "table_fills": ("table_id", "column_id", "paper"),
     "project_members": ("project", "kind", "item"),
     "query_scopes": ("query",),
+    "project_instructions": ("project",),
+    "instructions": ("id",),
+    "opened_citations": ("query", "paper", "page"),
 }
 TABLES = {"library": LIBRARY, "user": USER + "".join(USER_ADDED.values())}
 NAMES = {part: re.findall(r"CREATE TABLE (\w+)", text) for part, text in TABLES.items()}

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import json
 import statistics
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass, replace
-from typing import Any, Literal
+from datetime import UTC, datetime
+from typing import Any, Literal, get_args
 
 from folio.errors import UsageError, command
 from folio.store import rows
@@ -21,6 +22,7 @@ Feedback = Literal["good", "bad"]
 BUSY_TIMEOUT_S = 2
 COLUMNS = f"{rows.QUERY_COLUMNS}, feedback, crc"
 SCOPE_COLUMNS = "query, scope, crc"
+OPENED_COLUMNS = "query, paper, page, opened"
 _NEWEST = "SELECT max(id) FROM queries"
 
 
@@ -135,6 +137,33 @@ class QueryLog:
         if not updated:
             raise UsageError("The question is no longer in the log.", "Ask it again.")
 
+    def open_citation(self, row: int, paper: str, page: int) -> None:
+        """Record that a person opened a page which the answer in this row cites; of others, nothing is recorded."""
+        entry = self.entry(row)
+        if entry is None or not any(source.paper == paper and source.page == page for source in entry.sources):
+            return
+        opened = datetime.now(UTC).isoformat(timespec="seconds")
+        sql = """INSERT INTO opened_citations (query, paper, page, opened)
+            SELECT id, :paper, :page, :opened FROM queries WHERE id = :row
+            ON CONFLICT (query, paper, page) DO NOTHING"""
+        with self._writing():
+            self._execute(sql, row=row, paper=paper, page=page, opened=opened)
+
+    def opened(self) -> dict[int, list[tuple[str, int]]]:
+        """Row id -> the papers and physical pages that a person opened from its answer, the first opened first."""
+        found: dict[int, list[tuple[str, int]]] = {}
+        sql = f"SELECT {OPENED_COLUMNS} FROM opened_citations ORDER BY query, opened, paper, page"
+        for row, paper, page, _ in self._database.read(opened_citation, sql):
+            found.setdefault(row, []).append((paper, page))
+        return found
+
+    def state(self) -> Hashable:
+        """A value that changes when a question is logged or deleted, or an answer is rated or a citation opened."""
+        rated = ", ".join(f"count(*) FILTER (WHERE feedback = '{mark}')" for mark in get_args(Feedback))
+        with self._database.snapshot():
+            of_queries = self._query(f"SELECT count(*), max(id), {rated} FROM queries")[0]
+            return (*of_queries, *self._query("SELECT count(*) FROM opened_citations")[0])
+
     def counts(self) -> LogCounts:
         with self._database.snapshot():
             questions, refused, good, bad = self._query(
@@ -214,6 +243,13 @@ def logged(*row: Any) -> LogEntry:
     asked, question, standalone, chunks, answer, sources, *rest_of_row = rows.query(*row)
     cited = tuple(LoggedSource(*source) for source in sources)
     return LogEntry(asked, question, standalone, chunks, answer, cited, *rest_of_row)
+
+
+def opened_citation(*row: Any) -> tuple[int, str, int, str]:
+    """From OPENED_COLUMNS. Raises ValueError."""
+    query, paper, page, opened = row
+    datetime.fromisoformat(rows.string(opened))
+    return rows.number(query), rows.string(paper), rows.number(page), opened
 
 
 def _total_ms(timings: object) -> float | None:

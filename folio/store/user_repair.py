@@ -347,6 +347,7 @@ def _complete(database: Database) -> None:
         database.execute(sql, key=key, value=value)
     database.execute("UPDATE main.kept SET value = :version WHERE key = 'version'", version=first["version"])
     database.execute("UPDATE main.turns SET query = NULL WHERE query NOT IN (SELECT id FROM main.queries)")
+    database.execute("DELETE FROM main.opened_citations WHERE query NOT IN (SELECT id FROM main.queries)")
     references = "SELECT id FROM main.conversations"
     database.execute(f"UPDATE main.notes SET conversation = NULL WHERE conversation NOT IN ({references})")
     database.execute("DELETE FROM main.conversations WHERE id NOT IN (SELECT conversation FROM main.turns)")

@@ -51,6 +51,7 @@ from folio.web.events import Broadcast, TellsOfChanges, TooManyListeners
 from folio.web.fetcher import Online, PaperFetcher
 from folio.web.filling import Fillings
 from folio.web.guard import ALIVE, AccessRules, RequestGuard
+from folio.web.instructions import instruction_routes
 from folio.web.notes import add_note, bibtex_of_notes, change_note, chosen_notes, list_notes, remove_note
 from folio.web.openai import openai_routes
 from folio.web.papers import library_citations, paper_citations, require_papers
@@ -153,6 +154,7 @@ def make_web(
         _bibliography_routes(app),
         _note_routes(app, service.undo, rules.url),
         project_routes(service.projects, service.undo, _RepeatedRoute),
+        instruction_routes(app, service.undo, _RepeatedRoute),
         _undo_routes(service.undo),
         _fetch_routes(app, service.fetcher, threads),
         _upload_routes(service.uploads),
@@ -844,6 +846,7 @@ STATUSES: tuple[tuple[type[errors.FolioError], int], ...] = (
     (TooManyListeners, 503),
     (Busy, 409),
     (errors.ChangedElsewhere, 409),
+    (errors.NameTaken, 409),
     (errors.UsageError, 400),
     (errors.StoreMissing, 409),
     (errors.StoreMismatch, 409),

@@ -92,6 +92,8 @@ def _turn(reply: Mapping[str, Any]) -> Iterator[str]:
         yield f"Understood as: {escaped(reply['standalone_question'])}"
     if asked := _asked(reply):
         yield escaped(asked)
+    if wording := _instruction_words(reply):
+        yield escaped(wording)
     if reply["refused"] or reply.get("remark"):
         yield f"*{escaped(reply['answer'])}*"
     for warning in reply.get("warnings", ()):
@@ -342,6 +344,12 @@ def _asked(reply: Mapping[str, Any]) -> str:
     return f"Asked: {name_line(searched)}" if searched else f"Asked only: {words}"
 
 
+def _instruction_words(reply: Mapping[str, Any]) -> str:
+    """What was asked of the wording: "Instruction “For a clinician”: Name doses first."; "" for nothing."""
+    used = reply.get("instruction")
+    return f"Instruction “{plain_line(used['name'])}”: {plain_line(used['text'])}" if used else ""
+
+
 def _scope_words(scope: Mapping[str, Any] | None) -> str:
     """What a question was restricted to: "“On Sea Otters”; year 2010-2015 or 2020-"; "" for the whole library.
 
@@ -400,6 +408,8 @@ def zotero_note(title: str, replies: Sequence[Mapping[str, Any]]) -> str:
 def _answer(reply: Mapping[str, Any]) -> Iterator[str]:
     if asked := _asked(reply):
         yield _paragraph(_text(asked))
+    if wording := _instruction_words(reply):
+        yield _paragraph(_text(wording))
     if reply["refused"] or reply["remark"]:
         yield _paragraph(_text(reply["answer"]))
     for warning in reply.get("warnings", ()):

@@ -12,6 +12,7 @@ from secrets import token_urlsafe
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
+from folio.answer import instructions
 from folio.answer.chat import Chat, Find, Reply, log_entry, stopped
 from folio.answer_types import Answer, AnswerStopped, Checking, Selected, Thinking, warnings
 from folio.app import App
@@ -37,6 +38,7 @@ from folio.search.scope import scope_of
 from folio.store import notes, projects
 from folio.store.conversations import ID_LENGTH, Conversations, Summary, Turn, branches, path_to
 from folio.store.database import storable
+from folio.store.instructions import Instruction
 from folio.store.library import Library
 from folio.store.note_places import span_now
 from folio.store.query_log import Feedback, LogEntry
@@ -136,6 +138,7 @@ class Questions:
             self._app.require_paper(library)
             self._app.require_same_settings(library)
             select_for(library, _scoped(request))
+            _instruction(library, request)
             selected = _selected(library, request.selection)
         key = request.key or self._conversations.begin()
         conversation = _conversation_of(request, key)
@@ -242,14 +245,14 @@ class Questions:
         )
         try:
             callbacks.check_cancelled()
-            answer = self._answer_json(reply, models, search)
+            answer = self._answer_json(reply, chat, search)
         except RequestCancelled:  # the server stops: the question is asked again
             raise
         except AnswerStopped:
             if not reply.answer.sentences:
                 raise
             reply = stopped(reply)
-            answer = self._answer_json(reply, models, search)
+            answer = self._answer_json(reply, chat, search)
         web_reply = schema.chat_reply(
             question.message,
             answer,
@@ -302,11 +305,12 @@ class Questions:
             check_cancelled=callbacks.check_cancelled,
             rerank=question.use_reranker,
             turns=turns,
+            instruction=_instruction(reader.library, question),
         )
 
-    def _answer_json(self, reply: Reply, models: dict[str, str], search: DeepSearch | None) -> AnswerJson:
+    def _answer_json(self, reply: Reply, chat: Chat, search: DeepSearch | None) -> AnswerJson:
         """The answer as JSON; a deep answer with its trace and, unless it was stopped, its profile."""
-        answer = answer_json(reply.answer, reply.hits, models, reply.timings_ms)
+        answer = answer_json(reply.answer, reply.hits, chat.models, reply.timings_ms, chat.instruction)
         if search is None or search.trace is None:
             return answer
         if reply.stopped:
@@ -438,6 +442,11 @@ def select_for(library: Library, request: schema.FilterRequest) -> Selection:
     if papers and wanted == PaperFilter(ids=wanted.ids):  # without reading the others
         return Selection(papers, None, scope_of(wanted, papers, total=0))
     return select(library, wanted)
+
+
+def _instruction(library: Library, request: schema.ChatRequest) -> Instruction | None:
+    """What is asked of the wording. Raises NotKnown."""
+    return None if request.instruction is None else instructions.find(library.database, request.instruction)
 
 
 def _scoped(question: schema.ChatRequest) -> schema.ChatRequest:

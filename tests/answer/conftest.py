@@ -40,6 +40,7 @@ def make(ollama_server: OllamaStandIn) -> Make:
         answer_format: AnswerFormat = "prose",
         verifier: Verifier | None = None,
         strict: bool = False,
+        instruction: str = "",
     ) -> GenerativeAnswerer:
         meaning = HashingEmbedder(256)
         return GenerativeAnswerer(
@@ -52,6 +53,7 @@ def make(ollama_server: OllamaStandIn) -> Make:
             check_cancelled=check_cancelled,
             answer_format=answer_format,
             strict=strict,
+            instruction=instruction,
         )
 
     return answerer

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -34,8 +35,9 @@ def shown(main: Callable[[list[str]], int], option: str, capsys: pytest.CaptureF
 def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
     assert shown(folio.main, "--version", capsys) == f"folio {__version__}\n"
     commands = shown(folio.main, "--help", capsys).partition("COMMAND\n")[2]
-    names = [line.split()[0] for line in commands.splitlines() if line.startswith("    ")]
-    assert names == "ingest fetch ask papers table notes check cite export log move serve mcp evaluate doctor".split()
+    names = re.findall(r"^ {4}(\S+)", commands, re.MULTILINE)
+    known = "ingest fetch ask papers notes instructions check cite export log move serve mcp evaluate doctor"
+    assert names == known.split()
     assert folio.main([]) == 2
     assert capsys.readouterr().err.startswith("usage: folio ")
 

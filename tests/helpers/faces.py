@@ -11,10 +11,12 @@ from typing import NamedTuple
 from folio.answer_types import REFUSAL, Answer, Scope
 from folio.schema.answers import answer_json
 from folio.schema.web import ChatReply, ScopeJson, ScopePaperJson, chat_reply
+from folio.store.instructions import Instruction
 from tests.helpers.answers import HITS, ICE_PAPER, MODELS, OUTCOMES, REFUSED, TIMINGS
 
 REMARK = "Hello. Ask a question about your papers."
 WARNING = "Warning: this answer cites a paper that was retracted."
+WORDING = Instruction("0" * 16, "For a clinician", "Name the dose first.")
 CONVERSATION = "A" * 16
 ONLY_ICE = ScopeJson(
     papers=[ScopePaperJson(paper=ICE_PAPER.id, file=ICE_PAPER.file, title=ICE_PAPER.title)], year=["2020-"]
@@ -23,7 +25,7 @@ ONLY_ICE = ScopeJson(
 
 def reply_of(answer: Answer, turn: int = 1, scope: ScopeJson | None = None) -> ChatReply:
     """The reply of the web API with this answer."""
-    made = answer_json(answer, HITS, MODELS, TIMINGS)
+    made = answer_json(answer, HITS, MODELS, TIMINGS, WORDING)
     return chat_reply(answer.question, made, CONVERSATION, turn, 12.5, scope)
 
 
@@ -65,6 +67,7 @@ FIELDS: dict[str, Shown] = {
     "missing": Shown(REFUSED.missing[0], dict.fromkeys(("markdown", "zotero", "page"), "the refusal says so")),
     "warnings": Shown(WARNING),
     "model_failed": Shown("failed", dict.fromkeys(("markdown", "zotero", "page"), "the notice says so")),
+    "instruction": Shown("For a clinician"),
     "citations": Shown("alps/ice.pdf p.1"),
     "hits": Shown("pp. 1–2", dict.fromkeys(("markdown", "zotero"), "an export has what was said")),
     "models": Shown("by hand", dict.fromkeys(("markdown", "zotero"), "an export has what was said")),

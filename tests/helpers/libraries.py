@@ -12,12 +12,12 @@ import pytest
 
 from folio.papers.metadata import Metadata, from_json, simple_metadata, to_json
 from folio.papers.work import Work, WorkAuthor
-from folio.store import notes, projects, rows, tables, works
+from folio.store import instructions, notes, projects, rows, tables, works
 from folio.store.database import NAMES, Database
 from folio.store.library import Library
 from folio.store.note_places import quote_at
 from folio.store.notes import Note, NoteOrigin
-from folio.store.query_log import LogEntry
+from folio.store.query_log import LogEntry, LoggedSource
 from folio.store.readings import MovedFile, record_reading, record_removal
 from folio.store.rows import row_digest
 from folio.store.table_places import row_of, stored_finding
@@ -116,10 +116,14 @@ def fill(app: HashingApp) -> HashingApp:
             works.link_paper(database, ids[-1], one, "doi", 1.0)
             works.add_citations(database, one, ["doi 10.1/bees", "doi 10.1/unknown"], "openalex", works.now())
             works.add_notice(database, Notice(other, "retraction", "2021-05-26", "10.1/gone", "crossref", works.now()))
+        own = instructions.add(library.database, "For a clinician", "Name the dose first. Größe?")
+        instructions.choose(library.database, "a project", own.id)
         record_reading(library.database, ids[0], 1)
         record_removal(library.database, ABSENT, "Not here", [MovedFile("gone.pdf", "/gone.pdf", "/.removed/gone.pdf")])
         log = app.query_log(library)
         log.add(ENTRY)
+        cited = log.add(replace(ENTRY, sources=(LoggedSource(ids[0], "a.pdf", 1, "Its length"),)))
+        log.open_citation(cited, ids[0], 1)
         log.add(replace(ENTRY, question="Why?", confidence=None, trace=None, feedback=""))
     with closing(app.conversations()) as conversations:
         conversation = conversations.begin()

@@ -111,6 +111,7 @@ declare namespace Api {
     notice: string;
     missing: (string)[];
     warnings: (string)[];
+    instruction: UsedInstructionJson | null;
     model_failed: boolean;
     citations: (CitationJson)[];
     hits: (HitJson)[];
@@ -153,6 +154,7 @@ declare namespace Api {
     use_reranker?: boolean;
     model?: string | null;
     style?: "plain" | "report";
+    instruction?: string | null;
     mode?: "quick" | "deep";
   }
 
@@ -515,6 +517,23 @@ declare namespace Api {
     entry: (number)[];
   }
 
+  interface InstructionEdits {
+    name?: string | null;
+    text?: string | null;
+  }
+
+  interface InstructionJson {
+    id: string;
+    name: string;
+    text: string;
+    ready: boolean;
+  }
+
+  interface InstructionList {
+    instructions: (InstructionJson)[];
+    projects: Record<string, string>;
+  }
+
   interface LeftOutJson {
     text: string;
     reason: string;
@@ -621,6 +640,9 @@ declare namespace Api {
     kind?: "text" | "number" | "yes_no" | "choice";
     unit?: string;
     choices?: (string)[];
+  interface NewInstruction {
+    name: string;
+    text: string;
   }
 
   interface NewNote {
@@ -957,6 +979,10 @@ declare namespace Api {
     notes: number;
     note_ids: (string)[];
     tables: (string)[];
+  }
+
+  interface ProjectInstruction {
+    instruction: string | null;
   }
 
   interface ProjectList {
@@ -1419,6 +1445,12 @@ declare namespace Api {
     prompt_tokens: number;
     completion_tokens: number;
     total_tokens: number;
+  }
+
+  interface UsedInstructionJson {
+    id: string;
+    name: string;
+    text: string;
   }
 
   interface WordsOfPaper {
