@@ -57,6 +57,7 @@ test("options come back from an address as they were", () => {
     style: "report",
     model: "llama3.1:8b",
     deep: true,
+    instruction: "0123456789abcdef",
   };
   assert.deepEqual(parseOptions(formatOptions(options)), options);
   assert.deepEqual(formatOptions(parseOptions({ k: "999", style: "x", other: "y" })), formatOptions(parseOptions({})));

@@ -618,7 +618,7 @@ def test_a_highlight_survives_a_reload_and_becomes_a_note(show: Show, app: App) 
 
 
 def write_note(tab: Tab, where: str, words: str) -> None:
-    tab.page.get_by_role("button", name="Notes and turning").click()
+    tab.page.get_by_role("button", name="Notes, turning and questions").click()
     tab.page.get_by_role("button", name=f"Note on {where}").click()
     if where == "an area":
         draw_area(tab)
@@ -650,7 +650,7 @@ def uncluttered(live: Live) -> Iterator[None]:
 def test_an_area_is_drawn_with_alt_on_a_turned_page(show: Show, turns: int) -> None:
     tab = show("ferns.pdf", 3)
     reader_shows(tab, 3)
-    more = tab.page.get_by_role("button", name="Notes and turning")
+    more = tab.page.get_by_role("button", name="Notes, turning and questions")
     more.click()
     tab.page.keyboard.press("Escape")
     expect(tab.page.get_by_role("button", name="Turn all pages")).to_be_hidden()
@@ -754,7 +754,7 @@ def test_pages_are_turned_and_stay_so(show: Show) -> None:
     reader_shows(tab, 3)
     upright = page_in(tab, 3).locator(".page-sheet").bounding_box()
     assert upright
-    tab.page.get_by_role("button", name="Notes and turning").click()
+    tab.page.get_by_role("button", name="Notes, turning and questions").click()
     tab.page.get_by_role("button", name="Turn this page").click()
     for _ in range(2):
         page_in(tab, 3).evaluate(STAYS)
@@ -773,7 +773,7 @@ def test_pages_are_turned_and_stay_so(show: Show) -> None:
         tab.reload()
         reader_shows(tab, 3)
     for _ in range(3):
-        tab.page.get_by_role("button", name="Notes and turning").click()
+        tab.page.get_by_role("button", name="Notes, turning and questions").click()
         tab.page.get_by_role("button", name="Turn all pages").click()
     page_in(tab, 3).evaluate(STAYS)
     again = page_in(tab, 3).locator(".page-sheet").bounding_box()

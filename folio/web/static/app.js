@@ -1,8 +1,9 @@
 // The page as a whole: it starts the views, tells them of each other, and follows what changes on the server.
 
-import { askAboutSelection, getCurrentId, newConversation } from "./ask/chat.js";
+import { askAboutSelection, askPaper, getCurrentId, newConversation } from "./ask/chat.js";
 import { setUpChat, showConversation, showStartError } from "./ask/chat.js";
 import { loadConversations, setUpSide } from "./ask/conversations.js";
+import { setUpInstructions } from "./ask/instructions.js";
 import { isPermanent, toApiError } from "./base/api.js";
 import { byId, fillTexts } from "./base/dom.js";
 import { followEvents, onEvent } from "./base/events.js";
@@ -22,10 +23,12 @@ import { setUpPaper } from "./paper/paper.js";
 import { closeReader, isReaderOpen, refreshNotes, setUpReader } from "./reader/reader.js";
 import { setUpReview } from "./review/review.js";
 import { setUpSearch } from "./search/search.js";
+import { InstructionSettings } from "./settings/instructions.js";
 import { stepThroughCitations } from "./shell/citation_steps.js";
 import { bindKeys, setUpKeys, showKeys } from "./shell/keys.js";
 import { formatShortcut } from "./shell/match_keys.js";
 import { setUpModels } from "./shell/models.js";
+import { makePanel } from "./shell/panel.js";
 import { setUpTheme, toggleTheme } from "./shell/theme.js";
 import { focusField, focusTyped, followLink, listLinked, registerView, renderNav, showView } from "./shell/views.js";
 
@@ -33,6 +36,7 @@ const LOAD_MS = 2000; // between two loads of the papers: an ingest adds many in
 const AGAIN_MS = 5000; // after a load that failed, though the server tells its changes
 
 const nav = byId("views");
+const showInstructions = makePanel("instructions", "instructions.title", () => new InstructionSettings().node);
 
 /** Restricts questions to papers. @param {...string} papers */
 function ask(...papers) {
@@ -50,9 +54,10 @@ function setUpViews() {
   registerView({ name: "paper", text: "paper", section: section("paper"), under: "library", hasTitle: true });
   registerView({ name: "review", text: "review", section: section("review"), under: "library", hasTitle: true });
   renderNav(nav);
-  setUpReader({ ask: (_, question) => askAboutSelection(question) });
+  setUpReader({ ask: (_, question) => askAboutSelection(question), askPaper });
   setUpSearch(section("search"), byId("to-search"));
   setUpChat(section("ask"), byId("to-ask"));
+  setUpInstructions(showInstructions);
   setUpWorks({ ask, added: refreshLibrary });
   setUpFind(section("find"));
   setUpSide(byId("side"), {
@@ -62,7 +67,7 @@ function setUpViews() {
     },
   });
   setUpLibrary(section("library"), { bar: byId("adding"), ask });
-  setUpPaper(section("paper"), { ask, renderWork });
+  setUpPaper(section("paper"), { ask, askPaper, renderWork });
   setUpNotes(section("notes"));
   setUpReview(section("review"));
 }
@@ -92,6 +97,7 @@ const listCommands = () => [
   })),
   { text: t("command.theme"), run: toggleTheme },
   { text: t("command.models"), run: () => byId("models").showPopover() },
+  { text: t("instructions.manage"), run: showInstructions },
   { text: t("command.keys"), keys: "?", run: showKeys },
 ];
 

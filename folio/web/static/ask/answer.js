@@ -70,6 +70,7 @@ export class Turn {
   head = el("div", { class: "turn-head" });
   understood = el("p", { class: "understood" });
   scope = el("p", { class: "asked-only" });
+  wording = el("p", { class: "asked-only" });
   warnings = el("div", { class: "warnings", role: "status" });
   sentences = el("div", { class: "sentences" });
   into = /** @type {HTMLElement} */ (this.sentences);
@@ -83,9 +84,9 @@ export class Turn {
   constructor(message, { actions, live = false, written = false, selection = null }) {
     this.message = message;
     this.actions = actions;
-    const { head, understood, scope, warnings, sentences, legend, status, rest } = this;
+    const { head, understood, scope, wording, warnings, sentences, legend, status, rest } = this;
     const about = selection ? [el("p", { class: "about-words" }, renderSelection(selection))] : [];
-    this.root.append(head, ...about, understood, scope, warnings, sentences, legend, status, rest);
+    this.root.append(head, ...about, understood, scope, wording, warnings, sentences, legend, status, rest);
     this.#start(live, mode.get() === "prose" || (mode.get() === "" && written));
   }
 
@@ -118,7 +119,7 @@ export class Turn {
     this.into = this.sentences;
     this.head.replaceChildren(el("h2", { class: "asked" }, isolate(this.message)));
     for (const node of [this.warnings, this.sentences, this.rest]) node.replaceChildren();
-    for (const node of [this.understood, this.scope, this.legend]) node.hidden = true;
+    for (const node of [this.understood, this.scope, this.wording, this.legend]) node.hidden = true;
     if (live) this.sentences.setAttribute("aria-live", "polite");
     this.status.hidden = !live;
     this.reading = live ? [t("ask.searching")] : [];
@@ -136,7 +137,7 @@ export class Turn {
 
   /** @param {DeepSearch} search */
   #insertSearch(search) {
-    this.scope.after(search.root);
+    this.wording.after(search.root);
     return search;
   }
 
@@ -260,6 +261,12 @@ export class Turn {
     if (isRestricted(reply.scope) && !reply.refused) {
       this.scope.replaceChildren(...renderSearched(reply, this.actions.onAskAll));
       this.scope.hidden = false;
+    }
+    const { instruction } = reply;
+    this.wording.hidden = !instruction;
+    if (instruction) {
+      this.wording.replaceChildren(...parts("instructions.used", { name: isolate(instruction.name) }));
+      this.wording.title = instruction.text;
     }
     this.showTools(reply.branches);
   }

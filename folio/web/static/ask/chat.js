@@ -189,13 +189,16 @@ function leaveConversation() {
 /** The id of the conversation in the address; null without one. */
 export const getCurrentId = () => current.address || null;
 
-/** Asks a question, with the options and about the words that are chosen. Returns whether the box may be emptied. */
-/** @param {string} message @param {boolean} [isEverywhere] */
-function send(message, isEverywhere = false) {
+/**
+ * Asks a question, with the options and about the words that are chosen. Returns whether the box may be emptied.
+ * @param {string} message @param {boolean} [isEverywhere]
+ * @param {Partial<import("../base/options.js").Options>} [how] options in the place of those that are chosen
+ */
+function send(message, isEverywhere = false, how = {}) {
   if (current.running) showToast(t("ask.busy"));
   if (current.running || health.get()?.status === "empty") return false;
   if (current.loading) return sendOnceLoaded(message, isEverywhere);
-  const question = { message, options: options.get(), selection: selection.get(), isEverywhere };
+  const question = { message, options: { ...options.get(), ...how }, selection: selection.get(), isEverywhere };
   selection.set(null);
   current.ask(question);
   return true;
@@ -214,6 +217,13 @@ function sendOnceLoaded(message, isEverywhere) {
   };
   conversation.loading?.then(ask, () => {});
   return !isTyped;
+}
+
+/** Asks one paper a question, in a new conversation. @param {string} paper @param {import("../paper/questions.js").Asked} asked */
+export function askPaper(paper, { question, instruction }) {
+  newConversation();
+  setOptions({ papers: [paper] });
+  send(question, false, instruction ? { instruction } : {});
 }
 
 /** Asks a question about the words that were selected in the reader; "": the person writes it. */

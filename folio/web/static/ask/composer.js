@@ -1,9 +1,10 @@
-// The question form: the question, the words that it is about, the model, and the switch of the deep search.
+// The question form: the question, the words that it is about, the model, the instruction, and the deep search.
 
 import { el, hideVisually, keepInTab, makeButton, makeIcon, readInTab, remember } from "../base/dom.js";
 import { Draft } from "../base/drafts.js";
 import { health, library, options, selection, setOptions } from "../base/state.js";
 import { parts, t } from "../base/strings.js";
+import { note as instructionNote, picker as instructionPicker } from "./instructions.js";
 import { picker } from "./models.js";
 import { panel, showTags, togglePanel } from "./options.js";
 import { renderSelection as renderSelectedWords } from "./sources.js";
@@ -72,6 +73,7 @@ export const composer = el(
       { class: "row" },
       optionsButton,
       picker,
+      instructionPicker,
       el("label", { class: "switch", title: t("ask.deep.note") }, deep, t("ask.deep")),
       el(
         "span",
@@ -82,6 +84,7 @@ export const composer = el(
       stop,
     ),
     deepNote,
+    instructionNote,
   ),
 );
 

@@ -311,6 +311,7 @@ export class Conversation {
       ...toScope(reply.scope),
       style: reply.style,
       deep: reply.trace !== null,
+      instruction: reply.instruction?.id ?? null,
       model,
     };
     const question = { message, options: chosen, selection: reply.selection };
@@ -368,6 +369,7 @@ function buildRequest({ message, options: chosen, selection, isEverywhere = fals
     model: chosen.model,
     ...buildFilter(chosen),
     style: chosen.style,
+    instruction: chosen.instruction ?? null,
     mode: /** @type {"deep" | "quick"} */ (chosen.deep ? "deep" : "quick"),
     ...(selection ? { selection: { ...pickSpan(selection), everywhere: isEverywhere } } : {}),
   };

@@ -168,6 +168,19 @@ export const undo = (key) => request(`/undo/${key}`, { method: "POST" });
 export const changeConversation = (id, changes, undo = "") =>
   getJson(undoable(`/conversations/${id}`, undo), sendJson("PATCH", changes));
 
+/** @returns {Promise<Api.InstructionList>} */
+export const listInstructions = () => getJson("/instructions", { cache: "no-store" });
+
+/** @param {Api.NewInstruction} written @returns {Promise<Api.InstructionJson>} */
+export const addInstruction = (written) => getJson("/instructions", postJson(written));
+
+/** @param {string} id @param {Api.InstructionEdits} edits @param {string} undo @returns {Promise<Api.InstructionJson>} */
+export const changeInstruction = (id, edits, undo) =>
+  getJson(undoable(`/instructions/${id}`, undo), sendJson("PATCH", edits));
+
+/** @param {string} id @param {string} undo */
+export const deleteInstruction = (id, undo) => request(undoable(`/instructions/${id}`, undo), { method: "DELETE" });
+
 /** @param {string} id @param {number} turn @returns {Promise<Api.SuggestedQuestions>} */
 export const listFollowUps = (id, turn) => getJson(`/conversations/${id}/turns/${turn}/followups`);
 

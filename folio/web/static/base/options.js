@@ -9,6 +9,7 @@
  * @property {"plain" | "report"} style
  * @property {string | null} model null: the server's setting
  * @property {boolean} deep search in rounds
+ * @property {string | null} instruction the id of one for the wording; null: none
  */
 
 const FILTERS = ["year", "author", "venue", "section", "collection", "tag", "category", "cited_by", "project"];
@@ -36,6 +37,7 @@ export function parseOptions(query) {
     style: query.style === "report" ? "report" : "plain",
     model: query.model || null,
     deep: query.deep === "on",
+    instruction: query.wording || null,
   };
 }
 
@@ -53,5 +55,6 @@ export function formatOptions(options) {
     style: options.style === "plain" ? "" : options.style,
     model: options.model ?? "",
     deep: options.deep ? "on" : "",
+    wording: options.instruction ?? "",
   };
 }

@@ -18,6 +18,7 @@ import { makeNotesPane } from "../notes/notes.js";
 import { makePageLink } from "../reader/reader.js";
 import { Citations } from "./citations.js";
 import { renderNotice } from "./notice.js";
+import { PaperQuestions } from "./questions.js";
 
 /** @typedef {import("../base/router.js").Reading} Reading */
 /** @typedef {import("../base/strings.js").Key} Key */
@@ -30,6 +31,7 @@ const KINDS = { claim: "about.claim", method: "about.method", result: "about.res
 /**
  * @typedef {object} PaperHooks
  * @property {(...ids: string[]) => void} ask restricts questions to a paper
+ * @property {(id: string, asked: import("./questions.js").Asked) => void} askPaper asks it a question
  * @property {import("./citations.js").RenderWork} renderWork
  */
 
@@ -71,6 +73,7 @@ class PaperView {
     this.status = el("p", { class: "status", role: "status" });
     this.problem = el("div");
     this.text = el("div"); // what it says
+    this.questions = new PaperQuestions((asked) => this.hooks.askPaper(this.#id, asked));
     this.outline = el("div");
     this.notesLink = el("p");
     this.notesBox = el("div");
@@ -80,6 +83,7 @@ class PaperView {
       this.head,
       this.problem,
       this.status,
+      this.questions.node,
       this.text,
       this.outline,
       this.notesBox,
@@ -115,6 +119,7 @@ class PaperView {
     for (const node of [this.text, this.outline, this.notesBox, this.relations, this.problem]) node.replaceChildren();
     this.citations.show(id);
     this.citations.node.hidden = true;
+    this.questions.node.hidden = true;
     this.#load();
   }
 
@@ -160,6 +165,7 @@ class PaperView {
   #showPaper(paper) {
     document.title = `${shorten(joinLines(getName(paper)), 80)} · Folio`;
     this.citations.node.hidden = false;
+    this.questions.node.hidden = false;
     if (!this.#isEditing) this.#showHead(paper);
     const items = paper.outline.map((section) => renderOutline(paper.id, section));
     const outline = items.length ? el("ol", { class: "outline" }, items) : null;

@@ -2,6 +2,7 @@
 
 import { el, makeButton, makeIcon, makeIconButton, recall, remember } from "../base/dom.js";
 import { addMenu } from "../base/menu.js";
+import { listPaperQuestions } from "../paper/questions.js";
 import { t } from "../base/strings.js";
 import { ACTUAL } from "./zoom.js";
 
@@ -25,6 +26,7 @@ const FITS = /** @type {const} */ ({ text: "reader.fit.text", width: "reader.fit
  * @property {() => void} copyBibtex
  * @property {(what: "page" | "area" | "paper") => void} note
  * @property {(isAll: boolean) => void} turn
+ * @property {(asked: import("../paper/questions.js").Asked) => void} askPaper
  */
 
 /** A button that is pressed or not. @param {string} icon @param {string} label @param {() => void} press */
@@ -100,6 +102,13 @@ export function buildBar(controls) {
         ...(isAsText ? [] : [item("reader.note.area", () => controls.note("area"))]),
         ...(isAsText ? [] : [item("reader.turn", () => controls.turn(false))]),
         ...(isAsText ? [] : [item("reader.turn.all", () => controls.turn(true))]),
+        ...listPaperQuestions().map(({ text, asked }) => {
+          const run = () => {
+            close();
+            controls.askPaper(asked);
+          };
+          return makeButton("button quiet", run, t("reader.ask_paper", { what: text }));
+        }),
       ];
     },
   );

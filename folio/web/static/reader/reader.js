@@ -52,7 +52,11 @@ import { formatZoom, parseZoom } from "./zoom.js";
  */
 /** @typedef {Pick<Api.HitJson, "paper" | "title" | "file" | "text" | "pages">} PassageText */
 /** @typedef {PassageText & {page_breaks?: number[], span?: Span | null}} Passage */
-/** @typedef {{ask: (selected: Selection, question: string) => void}} Links */
+/**
+ * @typedef {object} Links
+ * @property {(selected: Selection, question: string) => void} ask
+ * @property {(paper: string, asked: import("../paper/questions.js").Asked) => void} askPaper
+ */
 
 const MAX_PIECES = 12; // a passage without a span is looked for in at most this many pieces
 const ADDRESS_MS = 200; // between two changes of the address while pages are scrolled
@@ -151,6 +155,9 @@ class Reader {
       copyBibtex: () => this.#copyBibtex(),
       note: (what) => this.#noteWithoutWords(what),
       turn: (isAll) => this.#turn(isAll),
+      askPaper: (asked) => {
+        if (this.tab) this.links.askPaper(this.tab.paper, asked);
+      },
     };
   }
 

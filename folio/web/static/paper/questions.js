@@ -1,0 +1,67 @@
+// What one click asks a paper: its contributions, method, results and limits, and an explanation in other words.
+
+import { el, makeButton } from "../base/dom.js";
+import { health, options } from "../base/state.js";
+import { t } from "../base/strings.js";
+import { instructions } from "../ask/instructions.js";
+import { BUILTIN, isWriter } from "../ask/models.js";
+
+/** @typedef {{question: string, instruction: string | null}} Asked */
+/** @typedef {import("../base/strings.js").Key} Key */
+
+const MOST_EXPLAINED = 6; // instructions that a paper is explained with
+/** @type {[Key, Key][]} the button, and what it asks */
+const QUESTIONS = [
+  ["paper.questions.contributions", "ask.paper.contributions"],
+  ["paper.questions.method", "ask.paper.method"],
+  ["paper.questions.results", "ask.paper.results"],
+  ["paper.questions.limits", "ask.paper.limits"],
+];
+
+/** Whether a chat model is ready to word an answer. */
+const canWrite = () => Boolean(health.get()) && (isWriter(options.get().model) || isWriter(null));
+
+/** What can be asked, with the words of its button. @returns {{text: string, asked: Asked}[]} */
+export function listPaperQuestions() {
+  const asked = QUESTIONS.map(([text, question]) => ({
+    text: t(text),
+    asked: { question: t(question), instruction: null },
+  }));
+  if (!canWrite()) return asked;
+  const explained = instructions.get().instructions.slice(0, MOST_EXPLAINED);
+  return [
+    ...asked,
+    ...explained.map(({ id, name }) => ({
+      text: t("paper.questions.explain", { name }),
+      asked: { question: t("ask.paper.about"), instruction: id },
+    })),
+  ];
+}
+
+export class PaperQuestions {
+  node = el("section", { class: "paper-section paper-questions", hidden: true });
+
+  /** @param {(asked: Asked) => void} ask */
+  constructor(ask) {
+    this.ask = ask;
+    instructions.watch(() => this.#render());
+    health.onChange((now, before) => {
+      if (now?.model !== before?.model) this.#render();
+    });
+    options.onChange((now, before) => {
+      if (now.model !== before.model) this.#render();
+    });
+  }
+
+  #render() {
+    const buttons = listPaperQuestions().map(({ text, asked }) =>
+      makeButton("button suggestion", () => this.ask(asked), text),
+    );
+    const isQuoting = health.get()?.model === BUILTIN && !canWrite();
+    this.node.replaceChildren(
+      el("h2", {}, t("paper.questions")),
+      el("div", { class: "ready-questions" }, buttons),
+      ...(isQuoting ? [el("p", { class: "about" }, t("paper.questions.needs_model"))] : []),
+    );
+  }
+}
