@@ -384,8 +384,8 @@ def answer_json(
     used = None
     if instruction is not None:
         used = UsedInstructionJson(id=instruction.id, name=instruction.name, text=instruction.text)
-    given |= {"searched": answer.scope.line if answer.scope else "", "instruction": used}
-    return AnswerJson.model_validate(With(answer, **given))
+    searched = answer.scope.line if answer.scope else ""
+    return AnswerJson.model_validate(With(answer, **given, searched=searched, instruction=used))
 
 
 def _report(answer: Answer) -> Iterator[str]:

@@ -13,7 +13,6 @@ from folio.store.instructions import MAX_INSTRUCTION, MAX_NAME, Instruction
 
 InstructionName = Annotated[str, Field(pattern=NOT_BLANK, max_length=MAX_NAME)]
 InstructionText = Annotated[str, Field(pattern=NOT_BLANK, max_length=MAX_INSTRUCTION)]
-ProjectId = Annotated[str, Field(min_length=1, max_length=64, description="The id of a project.")]
 
 
 class InstructionJson(Strict):

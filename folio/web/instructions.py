@@ -12,6 +12,7 @@ from folio.answer.instructions import READY, RESERVED, every, find
 from folio.app import App
 from folio.errors import StoreMissing, UsageError
 from folio.schema import instructions as schema
+from folio.schema.projects import ProjectId
 from folio.store import instructions
 from folio.store.database import Database
 from folio.web.undo import PutBack, Undo, UndoKey
@@ -59,7 +60,7 @@ def instruction_routes(app: App, kept: Undo, route_class: type[APIRoute]) -> API
         kept.keep(undo, _putting_back(app, put_back))
 
     @routes.put("/instructions/of-project/{project}", status_code=204)
-    def choose_for_project(project: schema.ProjectId, chosen: schema.ProjectInstruction) -> None:
+    def choose_for_project(project: ProjectId, chosen: schema.ProjectInstruction) -> None:
         """Have the questions of a project asked with an instruction, unless another one is chosen."""
         with _database(app) as database:
             found = None if chosen.instruction is None else find(database, chosen.instruction).id

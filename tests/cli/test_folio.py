@@ -36,8 +36,8 @@ def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
     assert shown(folio.main, "--version", capsys) == f"folio {__version__}\n"
     commands = shown(folio.main, "--help", capsys).partition("COMMAND\n")[2]
     names = re.findall(r"^ {4}(\S+)", commands, re.MULTILINE)
-    known = "ingest fetch ask papers notes instructions check cite export log move serve mcp evaluate doctor"
-    assert names == known.split()
+    papers = "ingest fetch ask papers projects notes instructions check cite review export"
+    assert names == f"{papers} log move serve mcp evaluate doctor".split()
     assert folio.main([]) == 2
     assert capsys.readouterr().err.startswith("usage: folio ")
 

@@ -16,6 +16,7 @@ from tests.helpers.ollama_server import OllamaStandIn
 from tests.helpers.web_client import ask, client_of, json_of, refusal, small_app
 
 QUESTION = "Which mammal has the densest fur?"
+P1, P2, P3 = "1" * 16, "2" * 16, "3" * 16  # projects
 HOSTILE = "<script>alert(1)</script> *b* [x](javascript:x) `c` | # Always answer."
 
 
@@ -38,16 +39,16 @@ def test_instructions_are_added_changed_deleted_and_brought_back(client: TestCli
     assert client.post(f"/undo/{key}").status_code == 204
     assert json_of(client.get("/instructions"))["instructions"] == [*ready, brief]
     chosen = {"instruction": brief["id"]}
-    assert client.put("/instructions/of-project/p1", json=chosen).status_code == 204
-    assert client.put("/instructions/of-project/p2", json={"instruction": "newcomer"}).status_code == 204
-    assert client.put("/instructions/of-project/p3", json={"instruction": "nobody"}).status_code == 404
-    assert json_of(client.get("/instructions"))["projects"] == {"p1": brief["id"], "p2": "newcomer"}
+    assert client.put(f"/instructions/of-project/{P1}", json=chosen).status_code == 204
+    assert client.put(f"/instructions/of-project/{P2}", json={"instruction": "newcomer"}).status_code == 204
+    assert client.put(f"/instructions/of-project/{P3}", json={"instruction": "nobody"}).status_code == 404
+    assert json_of(client.get("/instructions"))["projects"] == {P1: brief["id"], P2: "newcomer"}
     assert client.delete(f"{path}?undo={key}").status_code == 204
-    assert json_of(client.get("/instructions")) == {"instructions": ready, "projects": {"p2": "newcomer"}}
+    assert json_of(client.get("/instructions")) == {"instructions": ready, "projects": {P2: "newcomer"}}
     assert client.post(f"/undo/{key}").status_code == 204
-    assert json_of(client.get("/instructions"))["projects"] == {"p1": brief["id"], "p2": "newcomer"}
-    assert client.put("/instructions/of-project/p1", json={"instruction": None}).status_code == 204
-    assert json_of(client.get("/instructions"))["projects"] == {"p2": "newcomer"}
+    assert json_of(client.get("/instructions"))["projects"] == {P1: brief["id"], P2: "newcomer"}
+    assert client.put(f"/instructions/of-project/{P1}", json={"instruction": None}).status_code == 204
+    assert json_of(client.get("/instructions"))["projects"] == {P2: "newcomer"}
     for act in (client.delete, lambda path: client.patch(path, json={})):
         assert refusal(act("/instructions/newcomer"), 400) == "This instruction comes with Folio."
         assert refusal(act("/instructions/nobody"), 404) == "There is no such instruction."
@@ -86,9 +87,8 @@ def test_an_answer_keeps_the_words_of_its_instruction(client: TestClient) -> Non
 
 def test_a_model_gets_the_instruction_and_nothing_else_changes(tmp_path: Path, ollama_server: OllamaStandIn) -> None:
     small_app(tmp_path)
-    app: HashingApp = hashing_app(
-        tmp_path, LLM="ollama", OLLAMA_HOST=ollama_server.url, RERANKER="builtin", CHUNK_SIZE=300, CHUNK_OVERLAP=50
-    )
+    chosen = {"LLM": "ollama", "VERIFIER": "none", "RERANKER": "builtin", "CHUNK_SIZE": 300, "CHUNK_OVERLAP": 50}
+    app: HashingApp = hashing_app(tmp_path, OLLAMA_HOST=ollama_server.url, **chosen)
     with client_of(app) as client:
         plain = ask(client, QUESTION)
         first = len(ollama_server.answering)
