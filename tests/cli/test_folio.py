@@ -36,7 +36,7 @@ def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
     assert shown(folio.main, "--version", capsys) == f"folio {__version__}\n"
     commands = shown(folio.main, "--help", capsys).partition("COMMAND\n")[2]
     names = re.findall(r"^ {4}(\S+)", commands, re.MULTILINE)
-    papers = "ingest fetch ask papers projects notes instructions check cite review export"
+    papers = "ingest fetch ask papers projects table notes instructions check cite review export"
     assert names == f"{papers} log move serve mcp evaluate doctor".split()
     assert folio.main([]) == 2
     assert capsys.readouterr().err.startswith("usage: folio ")

@@ -87,8 +87,8 @@ def test_an_answer_keeps_the_words_of_its_instruction(client: TestClient) -> Non
 
 def test_a_model_gets_the_instruction_and_nothing_else_changes(tmp_path: Path, ollama_server: OllamaStandIn) -> None:
     small_app(tmp_path)
-    chosen = {"LLM": "ollama", "VERIFIER": "none", "RERANKER": "builtin", "CHUNK_SIZE": 300, "CHUNK_OVERLAP": 50}
-    app: HashingApp = hashing_app(tmp_path, OLLAMA_HOST=ollama_server.url, **chosen)
+    chosen: dict[str, Any] = {"LLM": "ollama", "VERIFIER": "none", "RERANKER": "builtin", "CHUNK_SIZE": 300}
+    app: HashingApp = hashing_app(tmp_path, OLLAMA_HOST=ollama_server.url, CHUNK_OVERLAP=50, **chosen)
     with client_of(app) as client:
         plain = ask(client, QUESTION)
         first = len(ollama_server.answering)

@@ -640,6 +640,8 @@ declare namespace Api {
     kind?: "text" | "number" | "yes_no" | "choice";
     unit?: string;
     choices?: (string)[];
+  }
+
   interface NewInstruction {
     name: string;
     text: string;
