@@ -40,8 +40,7 @@ MOST_TRIED = 5  # places that are looked at for a value
 # the excerpt's share of the probability, and the share of the question in its words, on 97 cells (LOG.md)
 READ_WEIGHT, SHARE_WEIGHT, WORDS_WEIGHT, BIAS = 0.18, 3.6, 3.3, -3.5
 MOST_ODDS = 5.0
-LEAST_SURE = 0.6
-LEAST_SURE_OF_NAME = 0.75  # for a column that has only a name, which says less than a question
+LEAST_SURE = 0.8
 NEARLY = 0.5  # share of another place that disagrees, relative to the best
 
 
@@ -69,7 +68,7 @@ class CellFinder:
     extractive: ExtractiveAnswerer
     meaning: Embedder  # the built-in one
     by_model: ModelCells | None = None  # None without a chat model
-    _check: Callable[[], None] = field(default=lambda: None, init=False)  # of the paper that is being filled
+    _check: Callable[[], None] = field(default_factory=lambda: _go_on, init=False)  # of the paper that is being filled
 
     def check_cancelled(self) -> None:
         """Raise to end the work on a paper, if whoever asked for it wants that."""
@@ -150,8 +149,7 @@ class CellFinder:
             elif excerpt.share >= NEARLY * best and disagree(found[0], finding):
                 found.append(finding)
                 break
-        least = LEAST_SURE if column.question else LEAST_SURE_OF_NAME
-        return Cell(tuple(found) if sure >= least else (), sure)
+        return Cell(tuple(found) if sure >= LEAST_SURE else (), sure)
 
     def evidence(self, paper: Paper, question: Question) -> tuple[Evidence, ...]:
         """The passages of a paper that may answer, best first."""
@@ -160,6 +158,10 @@ class CellFinder:
     def _hits(self, paper: Paper, question: Question) -> Sequence[Hit]:
         """The best passages of a paper for a question. Between passages of one paper the reranker earns nothing."""
         return self.retriever.find(SearchRequest(question, PASSAGES, [paper], rerank=False, written=False)).hits
+
+
+def _go_on() -> None:
+    """Nobody asks for an end."""
 
 
 def _sure(words: PaperWords, question: Question, excerpt: Excerpt, quote: Quote, read: float) -> float:
