@@ -68,7 +68,8 @@ def parser(prog: str) -> argparse.ArgumentParser:
     parser.add_argument(
         "-n", type=positive_int, dest="number", metavar="N", help=f"questions to write (default: {QUESTIONS})"
     )
-    parser.add_argument("--from-log", action="store_true", help="write a set from the answers in the log rated good")
+    from_log = "write a set from the log: from answers rated good, and from citations that were opened"
+    parser.add_argument("--from-log", action="store_true", help=from_log)
     parser.add_argument("-o", type=Path, dest="output", metavar="FILE", help="file for --make or --from-log to write")
     return parser
 
@@ -324,12 +325,16 @@ def _write_log_set(app: App, path: Path) -> int:
         raise UsageError(f"{path} already exists.", "Give another name: -o FILE.")
     with closing(app.open_library()) as library:
         files = {paper.id: paper.file for paper in library.papers()}
-        log_set = questions_from_log(app.query_log(library).entries(), files)
+        log = app.query_log(library)
+        log_set = questions_from_log(log.entries(), files, log.opened())
     if not log_set.questions:
-        raise UsageError("The log has no answer that is rated good and cites a page, or is a refusal.", NOT_RATED)
+        happened = "The log has no answer that is rated good and cites a page, or is a refusal, and no opened citation."
+        raise UsageError(happened, NOT_RATED)
     dataset.save(path, log_set.questions)
     shown = plain_line(str(path))
     output().print(f"Questions written to {shown}: {len(log_set.questions)}.")
+    if log_set.opened:
+        output().print(f"Not rated, and known only by citations that were opened, which is weak: {log_set.opened}.")
     if log_set.bad:
         output().print(
             f"Rated bad, and left out because the right page is not known: {len(log_set.bad)}"

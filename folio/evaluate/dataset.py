@@ -13,21 +13,22 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path, PurePath
+from types import MappingProxyType
 from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
-from folio.answer_types import is_refusal
 from folio.errors import UsageError, command
 from folio.papers.identifiers import bare_arxiv, find_identifier
 from folio.papers.model import Paper
 from folio.pdf.identifiers import arxiv_id
+from folio.search.own_questions import known_questions
 from folio.shown_text import name_line, short_line
 from folio.store import works
 from folio.store.library import Library
 from folio.store.query_log import LogEntry
 from folio.system.files import write_text
-from folio.text import fold, one_line, plain_words
+from folio.text import fold, one_line
 
 FORMAT = "docs/evaluation-set.md shows the format"
 # The field that identifies an entry's form; an entry without any of them is a question.
@@ -41,7 +42,8 @@ TURNS_FILE, _PASSAGES_FILE, _REWRITES_FILE = "turns.jsonl", "passages.jsonl", "r
 _ANSWERED = frozenset({"answerable", "partial"})
 USER = "user"
 
-LOGGED = "logged"  # the type of a question from the query log
+LOGGED = "logged"  # the type of a question from the query log, whose answer was rated good
+OPENED = "opened"  # of one whose answer was not rated, and of which a citation was opened
 PENDING = "pending"  # the review state of a question that a model wrote and nobody has reviewed
 ALL_NEEDED = "multi"  # the type of a question that needs all its gold papers, unless `every` says otherwise
 # Common file names of evaluation sets, which are less specific than the name of their folder.
@@ -321,34 +323,30 @@ class LoggedSet:
     questions: tuple[Question, ...]
     bad: tuple[int, ...]  # rated bad, so the place of the answer is unknown
     without_gold: tuple[int, ...]  # rated good, not a refusal, but without a source in a paper of the library
+    opened: int = 0  # how many of the questions are known by opened citations alone
 
 
-def questions_from_log(entries: Iterable[tuple[int, LogEntry]], files: Mapping[str, str]) -> LoggedSet:
-    """The questions whose answers people rated good.
+def questions_from_log(
+    entries: Iterable[tuple[int, LogEntry]],
+    files: Mapping[str, str],
+    opened: Mapping[int, Sequence[tuple[str, int]]] = MappingProxyType({}),
+) -> LoggedSet:
+    """The questions whose answers people rated good, or of which they opened citations (search/own_questions.py).
 
-    entries: with their numbers, newest first. files: paper id -> the current name of its file.
+    entries: with their numbers, newest first. files: paper id -> the current name of its file. opened: number -> the
+    papers and pages of the citations that were opened.
 
-    A question has its resolved text, because a set has no conversations. Each citation of its answer is a gold entry,
-    and any of them is enough; a refusal that was rated good makes an unanswerable question. If the same question was
-    rated several times, the newest rating counts.
+    A question has its resolved text, because a set has no conversations. Each of its known pages is a gold entry, and
+    any of them is enough; a refusal that was rated good makes an unanswerable question.
     """
-    seen: set[tuple[str, ...]] = set()
-    questions, bad, without_gold = list[Question](), list[int](), list[int]()
-    for number, entry in entries:
-        words = tuple(plain_words(entry.standalone_question))
-        if not entry.feedback or words in seen:
-            continue
-        seen.add(words)
-        cited = [source for source in entry.sources if source.paper in files]
-        gold = tuple(dict.fromkeys(Gold(files[source.paper], source.page, source.quote) for source in cited))
-        if entry.feedback == "bad":
-            bad.append(number)
-        elif not gold and (entry.sources or not is_refusal(entry.answer)):
-            without_gold.append(number)
-        else:
-            answer = entry.answer if gold else ""
-            questions.append(Question(f"q{number}", entry.standalone_question, LOGGED, bool(gold), answer, gold))
-    return LoggedSet(tuple(reversed(questions)), tuple(bad), tuple(without_gold))
+    known = known_questions(entries, files, opened)
+    questions = []
+    for each in known.questions:
+        gold = tuple(dict.fromkeys(Gold(files[source.paper], source.page, source.quote) for source in each.pages))
+        kind = OPENED if each.is_opened else LOGGED
+        questions.append(Question(f"q{each.number}", each.text, kind, bool(gold), each.answer, gold))
+    opened_only = sum(question.type == OPENED for question in questions)
+    return LoggedSet(tuple(questions), known.bad, known.without_pages, opened_only)
 
 
 def _entries(path: Path) -> Iterator[tuple[int, Any]]:

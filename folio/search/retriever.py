@@ -170,8 +170,23 @@ class Retriever:
         """A retriever over the same library, for this thread, that searches only with the question itself."""
         return self._over(self._library, self._open_indexes, None) if self._writer else self
 
-    def _over(self, library: Library, opened: Callable[[], SearchIndexes], writer: QueryWriter | None) -> Retriever:
-        return Retriever(library, opened, self.embedder, self._reranker, self._fusion, self._is_word, writer)
+    def with_fusion(self, fusion: FusionSettings) -> Retriever:
+        """A retriever over the same library, for this thread, that fuses in another way."""
+        return self._over(self._library, self._open_indexes, self._writer, fusion)
+
+    @property
+    def has_reranker(self) -> bool:
+        return self._reranker is not None
+
+    def _over(
+        self,
+        library: Library,
+        opened: Callable[[], SearchIndexes],
+        writer: QueryWriter | None,
+        fusion: FusionSettings | None = None,
+    ) -> Retriever:
+        fusion = fusion or self._fusion
+        return Retriever(library, opened, self.embedder, self._reranker, fusion, self._is_word, writer)
 
     @property
     def models(self) -> dict[str, str]:

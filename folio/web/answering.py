@@ -142,6 +142,11 @@ class Answers:
             "deep": CapacityLimiter(MAX_CONCURRENT_DEEP_ANSWERS),
         }
 
+    @property
+    def is_answering(self) -> bool:
+        """Whether an answer is being made; asked by other threads too."""
+        return bool(self._live)
+
     async def start(self, request: schema.ChatRequest, earlier: Sequence[EarlierTurn] = ()) -> tuple[str, int]:
         """Store a question and begin to answer it; returns its conversation and its turn. See Questions.begin.
 

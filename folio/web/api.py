@@ -54,6 +54,7 @@ from folio.web.guard import ALIVE, AccessRules, RequestGuard
 from folio.web.instructions import instruction_routes
 from folio.web.notes import add_note, bibtex_of_notes, change_note, chosen_notes, list_notes, remove_note
 from folio.web.openai import openai_routes
+from folio.web.own_questions import own_question_routes
 from folio.web.papers import library_citations, paper_citations, require_papers
 from folio.web.projects import project_routes
 from folio.web.questions import Busy
@@ -118,6 +119,7 @@ def make_web(
     service, threads = Service(app, online), RequestThreads()
     answers = Answers(service, threads)
     fillings = Fillings(app, threads)
+    own_questions = service.own_questions(lambda: answers.is_answering)
     broadcast = Broadcast(service.watch())
     assistants = Endpoint(lambda: Backend(app, service.retrievers, writes=assistants_write))
 
@@ -129,6 +131,7 @@ def make_web(
         fillings.close()
         await broadcast.close()
         await assistants.close()
+        own_questions.stop()
         await threads.shut_down()
         await answers.close()
         await to_thread.run_sync(service.close)
@@ -155,6 +158,7 @@ def make_web(
         _note_routes(app, service.undo, rules.url),
         project_routes(service.projects, service.undo, _RepeatedRoute),
         instruction_routes(app, service.undo, _RepeatedRoute),
+        own_question_routes(own_questions, _RepeatedRoute),
         _undo_routes(service.undo),
         _fetch_routes(app, service.fetcher, threads),
         _upload_routes(service.uploads),

@@ -32,6 +32,7 @@ from folio.web.about import PaperPages
 from folio.web.events import StoreWatch
 from folio.web.export import markdown, zotero_note
 from folio.web.fetcher import Online, PaperFetcher
+from folio.web.own_questions import OwnQuestions
 from folio.web.pages import CACHED_TEXTS, Cache, PageOfText, PageReader, PageView, find_words, page_text_json
 from folio.web.papers import PaperFiles, list_papers, removed_papers, require_papers
 from folio.web.projects import Projects
@@ -113,6 +114,10 @@ class Service:
         self._pages.close()
         self.retrievers.close()
         self._conversations.close()
+
+    def own_questions(self, is_answering: Callable[[], bool]) -> OwnQuestions:
+        """What measures a person's own questions. is_answering: whether it has to wait."""
+        return OwnQuestions(self._app, self.retrievers, self._conversations, self.questions, is_answering)
 
     def watch(self) -> StoreWatch:
         return StoreWatch(self._app.open_library, self._conversations, self.uploads)

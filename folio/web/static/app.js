@@ -1,6 +1,6 @@
 // The page as a whole: it starts the views, tells them of each other, and follows what changes on the server.
 
-import { askAboutSelection, askPaper, getCurrentId, newConversation } from "./ask/chat.js";
+import { askAboutSelection, askPaper, getCurrentId, newConversation, noteOpened } from "./ask/chat.js";
 import { setUpChat, showConversation, showStartError } from "./ask/chat.js";
 import { loadConversations, setUpSide } from "./ask/conversations.js";
 import { setUpInstructions } from "./ask/instructions.js";
@@ -28,6 +28,7 @@ import { stepThroughCitations } from "./shell/citation_steps.js";
 import { bindKeys, setUpKeys, showKeys } from "./shell/keys.js";
 import { formatShortcut } from "./shell/match_keys.js";
 import { setUpModels } from "./shell/models.js";
+import { OwnQuestions } from "./settings/own_questions.js";
 import { makePanel } from "./shell/panel.js";
 import { setUpTheme, toggleTheme } from "./shell/theme.js";
 import { focusField, focusTyped, followLink, listLinked, registerView, renderNav, showView } from "./shell/views.js";
@@ -36,12 +37,19 @@ const LOAD_MS = 2000; // between two loads of the papers: an ingest adds many in
 const AGAIN_MS = 5000; // after a load that failed, though the server tells its changes
 
 const nav = byId("views");
+const ownQuestions = new OwnQuestions();
+const openOwnQuestions = makePanel("own-questions", "own.title", () => ownQuestions.node);
 const showInstructions = makePanel("instructions", "instructions.title", () => new InstructionSettings().node);
 
 /** Restricts questions to papers. @param {...string} papers */
 function ask(...papers) {
   newConversation();
   setOptions({ papers });
+}
+
+function showOwnQuestions() {
+  openOwnQuestions();
+  ownQuestions.load();
 }
 
 function setUpViews() {
@@ -54,7 +62,7 @@ function setUpViews() {
   registerView({ name: "paper", text: "paper", section: section("paper"), under: "library", hasTitle: true });
   registerView({ name: "review", text: "review", section: section("review"), under: "library", hasTitle: true });
   renderNav(nav);
-  setUpReader({ ask: (_, question) => askAboutSelection(question), askPaper });
+  setUpReader({ ask: (_, question) => askAboutSelection(question), askPaper, opened: noteOpened });
   setUpSearch(section("search"), byId("to-search"));
   setUpChat(section("ask"), byId("to-ask"));
   setUpInstructions(showInstructions);
@@ -98,6 +106,7 @@ const listCommands = () => [
   { text: t("command.theme"), run: toggleTheme },
   { text: t("command.models"), run: () => byId("models").showPopover() },
   { text: t("instructions.manage"), run: showInstructions },
+  { text: t("own.title"), run: showOwnQuestions },
   { text: t("command.keys"), keys: "?", run: showKeys },
 ];
 
@@ -176,6 +185,7 @@ async function load() {
 }
 
 fillTexts(document);
+byId("own-questions-button").onclick = showOwnQuestions;
 setUpViews();
 setUpModels({ line: byId("foot-line"), button: byId("models-button"), text: byId("models-text") });
 setUpTheme(byId("theme"));

@@ -745,6 +745,13 @@ declare namespace Api {
     code: string | null;
   }
 
+  interface OpenedRequest {
+    conversation: string;
+    turn: number;
+    paper: string;
+    page: number;
+  }
+
   interface OutlineJson {
     title: string;
     level: number;
@@ -752,6 +759,26 @@ declare namespace Api {
     page: number;
     start: number;
     end: number;
+  }
+
+  interface OwnQuestionsJson {
+    questions: number;
+    opened: number;
+    bad: number;
+    logged: boolean;
+    state: "idle" | "running" | "failed";
+    done: number;
+    total: number;
+    problem: string;
+    result: OwnResultJson | null;
+  }
+
+  interface OwnResultJson {
+    questions: number;
+    opened: number;
+    now: TriedJson;
+    others: (TriedJson)[];
+    missed: (string)[];
   }
 
   interface PageText {
@@ -1394,6 +1421,14 @@ declare namespace Api {
     seconds: number;
     events: (PapersEventJson | EvidenceEventJson | SearchAgainEventJson | SearchEndedEventJson)[];
     left_out: number;
+  }
+
+  interface TriedJson {
+    settings: Record<string, string>;
+    found: number;
+    gained: number;
+    lost: number;
+    verdict: "better" | "worse" | "unclear" | "same" | "more passages";
   }
 
   interface UnansweredJson {

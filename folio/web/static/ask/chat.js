@@ -219,6 +219,16 @@ function sendOnceLoaded(message, isEverywhere) {
   return !isTyped;
 }
 
+/** Tells the server that a person opened a page which an answer cites. */
+/** @param {{paper: string, page: number, opener?: HTMLElement | null}} target */
+export function noteOpened({ paper, page, opener }) {
+  const reply = opener ? current.turns.find(({ root }) => root.contains(opener))?.reply : null;
+  if (!reply || !health.get()?.logged) return;
+  if (!reply.citations.some((cited) => cited.paper === paper && cited.page === page)) return;
+  const { conversation, turn } = reply;
+  api.recordOpened({ conversation, turn, paper, page }).catch(() => {}); // it is only missing among the opened ones
+}
+
 /** Asks one paper a question, in a new conversation. @param {string} paper @param {import("../paper/questions.js").Asked} asked */
 export function askPaper(paper, { question, instruction }) {
   newConversation();

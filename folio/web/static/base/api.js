@@ -137,6 +137,16 @@ export const askAgain = (id, turn, model, signal) =>
 /** @param {string} id @param {number} turn */
 export const stopAnswer = (id, turn) => request(`/conversations/${id}/turns/${turn}/stop`, { method: "POST" });
 
+/** @param {Api.OpenedRequest} opened */
+export const recordOpened = (opened) => request("/opened", { ...postJson(opened), keepalive: true });
+
+/** @returns {Promise<Api.OwnQuestionsJson>} */
+export const getOwnQuestions = () => getJson("/own-questions", { cache: "no-store" });
+
+/** @returns {Promise<Api.OwnQuestionsJson>} */
+export const measureOwnQuestions = () => getJson("/own-questions/measure", postJson({}));
+export const stopMeasuring = () => request("/own-questions/stop", { method: "POST" });
+
 /** @param {Api.FeedbackRequest} feedback */
 export const sendFeedback = (feedback) => request("/feedback", postJson(feedback));
 

@@ -56,6 +56,7 @@ import { formatZoom, parseZoom } from "./zoom.js";
  * @typedef {object} Links
  * @property {(selected: Selection, question: string) => void} ask
  * @property {(paper: string, asked: import("../paper/questions.js").Asked) => void} askPaper
+ * @property {(target: Target) => void} opened a person opened a page from what is shown
  */
 
 const MAX_PIECES = 12; // a passage without a span is looked for in at most this many pieces
@@ -900,7 +901,10 @@ export function setUpReader(links) {
 }
 
 /** Opens a page beside what is shown, with its quote marked. @param {Target} target */
-export const openAt = (target) => reader.open(target);
+export function openAt(target) {
+  reader.links.opened(target);
+  reader.open(target);
+}
 
 /**
  * A link that opens a page beside what is shown; its address has the page of the paper.
