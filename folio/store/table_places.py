@@ -27,7 +27,7 @@ class PlacedTable:
     """A table with its papers as they are now."""
 
     table: EvidenceTable  # its rows by year, the latest first, then by label
-    papers: Mapping[str, Paper]  # id -> paper, of those that are in the library
+    papers: Mapping[str, Paper]  # id -> paper, of those that are in the library; see `placed`
 
     def is_stale(self, paper: str, cell: TableCell) -> bool:
         """Whether the text of a paper has changed, and lacks a quote of a cell."""
@@ -35,10 +35,11 @@ class PlacedTable:
 
 
 def placed(library: Library, id: str, since: int = -1) -> PlacedTable:
-    """A table, with its cells that changed since a change. Raises NotKnown."""
+    """A table, with its cells that changed since a change, and then the papers of these alone. Raises NotKnown."""
     with library.reading():
         table = tables.read(library.database, id, since)
-        papers = {paper.id: paper for paper in library.papers_by_id(row.paper for row in table.rows)}
+        wanted = [row.paper for row in table.rows] if since < 0 else [paper for _, paper in table.cells]
+        papers = {paper.id: paper for paper in library.papers_by_id(wanted)}
         crcs = text_crcs(library, list(papers))
         moved: list[tuple[str, str, TableCell, tuple[StoredFinding, ...]]] = []
         cells = dict(table.cells)

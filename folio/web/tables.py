@@ -211,7 +211,7 @@ class Tables:
     def suggested_for(self, table: str) -> schema.SuggestedColumns:
         """Columns that its papers suggest, without those that it has. Raises NotKnown."""
         with closing(self._app.open_library()) as library:
-            now = placed(library, table, since=2**53)
+            now = placed(library, table)
             with library.reading():
                 have = list(map(as_column, now.table.columns))
                 return schema.suggested_json(suggested_columns(list(now.papers.values()), library.text, have))
