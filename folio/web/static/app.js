@@ -9,9 +9,9 @@ import { byId, fillTexts } from "./base/dom.js";
 import { followEvents, onEvent } from "./base/events.js";
 import { atMostEvery } from "./base/pace.js";
 import { enterPanel, leavePanel } from "./base/panels.js";
-import { place } from "./base/router.js";
+import { goTo, place } from "./base/router.js";
 import { keepPlace } from "./base/scrolling.js";
-import { loadHealth, setOptions } from "./base/state.js";
+import { getProjectName, loadHealth, loadProjects, projects, setOptions } from "./base/state.js";
 import { t } from "./base/strings.js";
 import { getLastChange, undo, undoByKey } from "./base/undo.js";
 import { setUpFind } from "./find/find.js";
@@ -22,6 +22,7 @@ import { Palette } from "./palette/palette.js";
 import { setUpPaper } from "./paper/paper.js";
 import { closeReader, isReaderOpen, refreshNotes, setUpReader } from "./reader/reader.js";
 import { setUpReview } from "./review/review.js";
+import { setUpProjectList, setUpProjects } from "./projects/projects.js";
 import { setUpSearch } from "./search/search.js";
 import { InstructionSettings } from "./settings/instructions.js";
 import { stepThroughCitations } from "./shell/citation_steps.js";
@@ -44,7 +45,13 @@ const showInstructions = makePanel("instructions", "instructions.title", () => n
 /** Restricts questions to papers. @param {...string} papers */
 function ask(...papers) {
   newConversation();
-  setOptions({ papers });
+  setOptions({ papers, filters: {} });
+}
+
+/** Asks the papers of a project, in a new conversation. @param {string} project its id */
+function askProject(project) {
+  newConversation();
+  setOptions({ papers: [], filters: { project } });
 }
 
 function showOwnQuestions() {
@@ -59,6 +66,7 @@ function setUpViews() {
   registerView({ name: "library", text: "library", section: section("library") });
   registerView({ name: "find", text: "view.find.title", section: section("find"), isTyped: true });
   registerView({ name: "notes", text: "notes", section: section("notes") });
+  registerView({ name: "projects", text: "projects", section: section("projects"), under: "library" });
   registerView({ name: "paper", text: "paper", section: section("paper"), under: "library", hasTitle: true });
   registerView({ name: "review", text: "review", section: section("review"), under: "library", hasTitle: true });
   renderNav(nav);
@@ -78,6 +86,8 @@ function setUpViews() {
   setUpPaper(section("paper"), { ask, askPaper, renderWork });
   setUpNotes(section("notes"));
   setUpReview(section("review"));
+  setUpProjects(section("projects"), { ask: askProject });
+  setUpProjectList(byId("side"));
 }
 
 function route() {
@@ -102,6 +112,11 @@ const listCommands = () => [
     text: t("command.show", { name: t(view.text) }),
     keys: `Alt+${at + 1}`,
     run: () => openView(view),
+  })),
+  { text: t("command.show", { name: t("projects") }), run: () => goTo({ view: "projects", id: "", query: {} }) },
+  ...[...(projects.get()?.keys() ?? [])].map((project) => ({
+    text: t("project.is", { name: getProjectName(project) }),
+    run: () => goTo({ view: "projects", id: "", query: { project } }),
   })),
   { text: t("command.theme"), run: toggleTheme },
   { text: t("command.models"), run: () => byId("models").showPopover() },
@@ -156,6 +171,8 @@ function followChanges() {
   });
   for (const kind of /** @type {const} */ (["hello", "papers", "failures"])) onEvent(kind, load);
   for (const kind of /** @type {const} */ (["hello", "notes"])) onEvent(kind, () => refreshNotes());
+  const reload = atMostEvery(LOAD_MS, () => loadProjects().catch(() => {})); // its view says why
+  for (const kind of /** @type {const} */ (["hello", "papers", "projects"])) onEvent(kind, reload);
   onEvent("away", () => {
     byId("foot-line").textContent = t("shell.away");
   });
@@ -176,6 +193,7 @@ function setUpPopovers() {
 async function load() {
   refreshLibrary();
   loadConversations();
+  loadProjects().catch(() => {});
   try {
     await loadHealth();
   } catch (thrown) {

@@ -182,7 +182,8 @@ function leaveConversation() {
   leaveFor(new Conversation(host));
   selection.set(null);
   isFollowing = true; // the address is still the one of the conversation before
-  setOptions(EVERYTHING);
+  const { project } = options.get().filters; // a new conversation stays in its project
+  setOptions(project ? { papers: [], filters: { project } } : EVERYTHING);
   isFollowing = false;
 }
 

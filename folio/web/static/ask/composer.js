@@ -7,6 +7,7 @@ import { parts, t } from "../base/strings.js";
 import { note as instructionNote, picker as instructionPicker } from "./instructions.js";
 import { picker } from "./models.js";
 import { panel, showTags, togglePanel } from "./options.js";
+import { scopeLine, setUpScopeLine } from "./scope_line.js";
 import { renderSelection as renderSelectedWords } from "./sources.js";
 
 // What is asked about selected words: the question, and whether in all papers
@@ -64,6 +65,7 @@ export const composer = el(
   panel,
   chosen,
   about,
+  scopeLine,
   el(
     "div",
     { class: "box" },
@@ -195,6 +197,7 @@ export function setUpComposer(actions) {
     box.focus();
   };
   showTags(chosen, box);
+  setUpScopeLine(box);
   const render = () => renderSelection(actions.ask);
   selection.set(readInTab("selection"));
   render();

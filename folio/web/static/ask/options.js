@@ -3,7 +3,7 @@
 import { el, hideVisually, isolate, makeButton, makeIcon, showFault, showToast } from "../base/dom.js";
 import { isFilter } from "../base/options.js";
 import { linkTo } from "../base/router.js";
-import { getTitle, library, options, setOptions } from "../base/state.js";
+import { getProjectName, getTitle, library, options, projects, setOptions } from "../base/state.js";
 import { t } from "../base/strings.js";
 
 /** @typedef {import("../base/options.js").Options} Options */
@@ -132,7 +132,7 @@ function renderFilter(name, example) {
 }
 
 /** @param {string} name @param {string} typed */
-function setFilter(name, typed) {
+export function setFilter(name, typed) {
   const { [name]: _, ...others } = options.get().filters;
   setOptions({ filters: typed.trim() ? { ...others, [name]: typed.trim() } : others });
 }
@@ -180,8 +180,9 @@ function renderGroups() {
 
 /** @typedef {[string, () => void, string?]} Tag what is chosen, what resets it, and where its name leads */
 
-/** @returns {{scope: Tag[], other: Tag[], reranking: Tag[]}} */
-function listTags() {
+/** withProject: also the project, which the line above the question has. */
+/** @param {boolean} withProject @returns {{scope: Tag[], other: Tag[], reranking: Tag[]}} */
+function listTags(withProject) {
   const now = options.get();
   /** @type {Tag[]} */
   const scope = now.papers
@@ -194,6 +195,10 @@ function listTags() {
   for (const [name, label] of FILTERS) {
     const typed = now.filters[name];
     if (typed) scope.push([`${t(label)}: ${typed}`, () => setFilter(name, "")]);
+  }
+  if (now.filters.project && withProject) {
+    const href = linkTo({ view: "projects", query: { project: now.filters.project } });
+    scope.push([t("project.is", { name: getProjectName(now.filters.project) }), () => setFilter("project", ""), href]);
   }
   /** @type {Tag[]} */
   const other = [];
@@ -228,7 +233,7 @@ function fillFields() {
  */
 export function showTags(box, next, { forSearch = false } = {}) {
   const render = () => {
-    const { scope, other, reranking } = listTags();
+    const { scope, other, reranking } = listTags(forSearch);
     const chosen = [...scope, ...(forSearch ? [] : other), ...reranking];
     box.hidden = !chosen.length;
     box.replaceChildren(
@@ -246,6 +251,7 @@ export function showTags(box, next, { forSearch = false } = {}) {
   };
   options.onChange(render);
   library.onChange(render);
+  projects.onChange(render);
   render();
 }
 
@@ -264,6 +270,14 @@ function forgetRemoved({ papers }) {
   if (!left.length) showToast(t("ask.papers.removed"));
 }
 
+/** A project that was deleted is not asked any more. @param {Map<string, Api.ProjectSummary> | null} known */
+function forgetProject(known) {
+  const { project } = options.get().filters;
+  if (!project || !known || !/^[0-9a-f]{16}$/.test(project) || known.has(project)) return;
+  setFilter("project", "");
+  showToast(t("project.gone"));
+}
+
 /** @param {boolean} open */
 export function togglePanel(open) {
   panel.hidden = !open;
@@ -278,6 +292,7 @@ export function setUpOptions() {
   library.onChange(renderPaperChoices);
   library.onChange(renderGroups);
   library.onChange(forgetRemoved);
+  projects.onChange(forgetProject);
   renderGroups();
   options.watch(fillFields);
 }

@@ -1,7 +1,7 @@
 // What a question was restricted to: in words beside its answer, and as the filter of its conversation.
 
 import { el, isolate, makeButton } from "../base/dom.js";
-import { getTitle, library } from "../base/state.js";
+import { getTitle, library, projects } from "../base/state.js";
 import { parts, t } from "../base/strings.js";
 
 /** @typedef {"year" | "author" | "venue" | "section" | "collection" | "tag" | "category" | "cited_by" | "project"} Field */
@@ -42,7 +42,10 @@ const join = (lists, mark) => lists.flatMap((part, at) => (at ? [mark, ...part] 
 
 /** The filter that asks the same again. @param {Api.ScopeJson} scope @returns {import("../base/state.js").Scope} */
 export function toScope(scope) {
-  const filters = getFields(scope).map((name) => [name, scope[name].join("; ")]);
+  const known = projects.get();
+  const filters = getFields(scope)
+    .filter((name) => name !== "project" || !known || scope.project.every((id) => known.has(id)))
+    .map((name) => [name, scope[name].join("; ")]);
   const papers = scope.papers.map(({ paper }) => paper).filter((id) => library.get().papers.has(id));
   return { papers, filters: Object.fromEntries(filters) };
 }

@@ -351,6 +351,35 @@ export const stopReview = (id) => request(`/reviews/${id}/stop`, { method: "POST
 /** @param {string} id @param {"md" | "docx"} format */
 export const reviewUrl = (id, format) => `reviews/${id}/export?format=${format}`;
 
+/** @returns {Promise<Api.ProjectList>} */
+export const listProjects = () => getJson("/projects", { cache: "no-store" });
+
+/** @param {string} id @returns {Promise<Api.ProjectDetails>} */
+export const getProject = (id) => getJson(`/projects/${id}`, { cache: "no-store" });
+
+/** @param {Partial<Api.NewProject>} project @returns {Promise<Api.ProjectDetails>} */
+export const addProject = (project) => getJson("/projects", postJson(project));
+
+/** @param {string} id @param {Partial<Api.ProjectChanges>} changes @param {string} undo @returns {Promise<Api.ProjectDetails>} */
+export const changeProject = (id, changes, undo) =>
+  getJson(undoable(`/projects/${id}`, undo), sendJson("PATCH", changes));
+
+/**
+ * @param {string} id @param {{add?: Partial<Api.ProjectParts>, remove?: Partial<Api.ProjectParts>}} changes
+ * @param {string} undo @returns {Promise<Api.ProjectDetails>}
+ */
+export const changeParts = (id, changes, undo) => getJson(undoable(`/projects/${id}/parts`, undo), postJson(changes));
+
+/** @param {string} id @param {string} undo */
+export const deleteProject = (id, undo) => request(undoable(`/projects/${id}`, undo), { method: "DELETE" });
+
+/** What a question with these filters is asked of, in words. @param {object} filter @returns {Promise<Api.ScopeLine>} */
+export const describeScope = (filter) => getJson("/scope", postJson(filter));
+
+/** The notes of a project. @param {string} project @returns {Promise<Api.NoteList>} */
+export const listProjectNotes = (project) =>
+  getJson(`/notes?${new URLSearchParams({ project })}`, { cache: "no-store" });
+
 /** The notes on a paper. @param {string} paper @returns {Promise<Api.NoteList>} */
 export const listNotes = (paper) => getJson(`/notes?${new URLSearchParams({ paper })}`, { cache: "no-store" });
 

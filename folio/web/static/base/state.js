@@ -26,6 +26,19 @@ const EMPTY = { papers: new Map(), failures: [], collections: new Set(), tags: n
 /** @type {Value<Library>} */
 export const library = new Value(EMPTY);
 
+/** The projects, and the collections that are projects, by their ids; null until they are loaded. */
+/** @type {Value<Map<string, Api.ProjectSummary> | null>} */
+export const projects = new Value(/** @type {Map<string, Api.ProjectSummary> | null} */ (null));
+
+/** Throws ApiError. */
+export const loadProjects = inTurn(async () => {
+  const { projects: listed } = await api.listProjects();
+  projects.set(new Map(listed.map((project) => [project.id, project])));
+});
+
+/** The name of a project; what names it, if it is not known. @param {string} id */
+export const getProjectName = (id) => projects.get()?.get(id)?.name ?? id;
+
 /** Whether the papers were loaded at least once; else nobody knows how many there are. */
 export const isLibraryLoaded = () => library.get() !== EMPTY;
 

@@ -9,11 +9,12 @@ import { openDialog } from "./edit.js";
 
 /** @typedef {import("./catalog.js").Paper} Paper */
 
-/** The tags of papers, each with how many have it, in their order. @param {Paper[]} papers */
-function countTags(papers) {
+/** The tags or collections of papers, each with how many have it, in their order. */
+/** @param {Paper[]} papers @param {"tags" | "collections"} field */
+function countNames(papers, field) {
   /** @type {Map<string, number>} */
   const counts = new Map();
-  for (const tag of papers.flatMap(({ tags }) => tags)) counts.set(tag, (counts.get(tag) ?? 0) + 1);
+  for (const name of papers.flatMap((paper) => paper[field])) counts.set(name, (counts.get(name) ?? 0) + 1);
   return [...counts].sort(([one], [other]) => one.localeCompare(other));
 }
 
@@ -64,27 +65,49 @@ async function changeAll(root, title, fields, collect, papers, changed) {
 }
 
 /**
- * Adds tags to papers, and takes tags from them.
- * @param {HTMLElement} root @param {Paper[]} papers @param {Iterable<string>} known tags of the library
+ * The fields for tags or collections: a text to add some, and a box for each that papers have.
+ * @param {Paper[]} papers @param {"tags" | "collections"} field @param {Iterable<string>} known those of the library
+ */
+function makeNameFields(papers, field, known) {
+  const how = { list: `known-bulk-${field}`, autocomplete: "off", dir: "auto" };
+  const input = el("input", { type: "text", id: `bulk-${field}`, name: field, ...how });
+  const options = [...known].map((name) => el("option", { value: name }));
+  const boxes = countNames(papers, field).map(([name, count]) => makeTagBox(name, count, papers.length));
+  const hint = el("p", {}, t(field === "tags" ? "bulk.hint" : "bulk.collections.hint"));
+  const label = el("label", { for: input.id }, t(field === "tags" ? "bulk.add" : "bulk.collections.add"));
+  /** @type {HTMLElement[]} */
+  const nodes = [
+    el("div", { class: "field" }, label, input, hint),
+    el("datalist", { id: `known-bulk-${field}` }, options),
+  ];
+  const legend = el("legend", {}, t(field === "tags" ? "bulk.tags" : "bulk.collections"));
+  if (boxes.length) nodes.push(el("fieldset", { class: "field" }, legend, boxes.map(toLabel)));
+  const collect = () => ({
+    add: [...splitTags(input.value), ...boxes.filter(({ box }) => box.checked).map(({ tag }) => tag)],
+    remove: boxes.filter(({ box }) => !box.checked && !box.indeterminate).map(({ tag }) => tag),
+  });
+  return { nodes, collect };
+}
+
+/**
+ * Adds tags and collections to papers, and takes them from them.
+ * @param {HTMLElement} root @param {Paper[]} papers
+ * @param {{tags: Iterable<string>, collections: Iterable<string>}} known those of the library
  * @param {() => unknown} changed
  */
 export async function editTags(root, papers, known, changed) {
-  const how = { list: "bulk-known", autocomplete: "off", dir: "auto" };
-  const input = el("input", { type: "text", id: "bulk-tags", name: "tags", ...how });
-  const options = [...known].map((tag) => el("option", { value: tag }));
-  const counts = countTags(papers);
-  const boxes = counts.map(([tag, count]) => makeTagBox(tag, count, papers.length));
-  /** @type {HTMLElement[]} */
-  const fields = [
-    el("div", { class: "field" }, el("label", { for: "bulk-tags" }, t("bulk.add")), input, el("p", {}, t("bulk.hint"))),
-    el("datalist", { id: "bulk-known" }, options),
-  ];
-  if (boxes.length)
-    fields.push(el("fieldset", { class: "field" }, el("legend", {}, t("bulk.tags")), boxes.map(toLabel)));
-  const collect = () => ({
-    add_tags: [...splitTags(input.value), ...boxes.filter(({ box }) => box.checked).map(({ tag }) => tag)],
-    remove_tags: boxes.filter(({ box }) => !box.checked && !box.indeterminate).map(({ tag }) => tag),
-  });
+  const tags = makeNameFields(papers, "tags", known.tags);
+  const collections = makeNameFields(papers, "collections", known.collections);
+  const collect = () => {
+    const [tagged, put] = [tags.collect(), collections.collect()];
+    return {
+      add_tags: tagged.add,
+      remove_tags: tagged.remove,
+      add_collections: put.add,
+      remove_collections: put.remove,
+    };
+  };
+  const fields = [...tags.nodes, ...collections.nodes];
   await changeAll(root, t("bulk.tags.title", { count: papers.length }), fields, collect, papers, changed);
 }
 

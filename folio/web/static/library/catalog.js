@@ -87,6 +87,15 @@ const mapFacets = (make) => ({
 export const isNarrowed = ({ words, from, to, values, flags }) =>
   Boolean(words.trim() || from || to || flags.length || FACETS.some((facet) => values[facet].length));
 
+/** What is wanted as a rule of a project; null if words or flags are in it, which a rule does not have. */
+/** @param {Wanted} wanted @returns {Api.PaperRule_Input | null} */
+export function toRule({ words, from, to, values, flags }) {
+  if (words.trim() || flags.length) return null;
+  const years = from || to ? [formatYears(from, to)] : [];
+  const rule = { year: years, ...values, section: [], cited_by: [], category: [] };
+  return Object.values(rule).some((each) => each.length) ? rule : null;
+}
+
 /** @param {Paper} paper */
 export const isRetracted = ({ notice }) => notice !== null && RETRACTIONS.includes(notice.kind);
 

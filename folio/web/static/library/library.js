@@ -10,8 +10,9 @@ import { t } from "../base/strings.js";
 import { askForReview } from "./ask_review.js";
 import { Between } from "./between.js";
 import { editFields, editTags } from "./bulk.js";
-import { choosePapers, COLUMNS, formatWanted, isNarrowed, parseWanted, sortPapers } from "./catalog.js";
+import { choosePapers, COLUMNS, formatWanted, isNarrowed, parseWanted, sortPapers, toRule } from "./catalog.js";
 import { CheckQueue, listUnsure } from "./check.js";
+import { addToProject } from "./add_to_project.js";
 import { editPaper } from "./edit.js";
 import { Facets } from "./facets.js";
 import { followReading } from "./reading.js";
@@ -336,9 +337,11 @@ class LibraryView {
     const listed = chosen ? this.table.listChosen() : this.#papers;
     const exports = listed.length ? EXPORTS.map((each) => this.#makeExport(each, listed, chosen > 0)) : [];
     const review = listed.length ? [this.#makeReview(listed, chosen > 0)] : [];
+    const isPart = listed.length > 0 && listed.length < library.get().papers.size;
+    const add = isPart ? [makeButton("button quiet", () => this.#addToProject(), t("project.add"))] : [];
     const nodes = chosen
       ? [...this.#makeActions(chosen), ...review, ...exports, this.#makeRemove(), this.#makeClear()]
-      : [...review, ...exports];
+      : [...add, ...review, ...exports];
     this.actions.replaceChildren(...nodes);
     if (hadFocus) this.table.focus();
   }
@@ -348,6 +351,7 @@ class LibraryView {
     return [
       el("span", { class: "selected", role: "status" }, t("library.selected", { count })),
       makeButton("button quiet", () => this.hooks.ask(...this.table.selection.list()), t("library.ask", { count })),
+      makeButton("button quiet", () => this.#addToProject(), t("project.add")),
       withKeys(
         makeButton("button quiet", () => this.#editTags(), t("library.tags")),
         "T",
@@ -387,9 +391,18 @@ class LibraryView {
     return makeButton("button quiet", ask, makeIcon("text"), text);
   }
 
+  /** The selected papers; without a selection those that are shown, or their filter as a rule. */
+  async #addToProject() {
+    const isChosen = this.table.selection.chosen.size > 0;
+    const papers = isChosen ? this.table.listChosen() : this.#papers;
+    const ids = papers.map(({ id }) => id);
+    await addToProject(this.root, ids, isChosen ? null : toRule(this.#wanted));
+    this.table.focus();
+  }
+
   async #editTags() {
     const papers = this.table.listChosen();
-    if (papers.length) await editTags(this.root, papers, library.get().tags, this.changed);
+    if (papers.length) await editTags(this.root, papers, library.get(), this.changed);
     this.table.focus();
   }
 

@@ -1,12 +1,12 @@
 // All notes of the library: found, narrowed, ordered, edited and exported. The notes of one paper as a pane.
 
 import * as api from "../base/api.js";
-import { announce, el, makeButton, makeIcon, renderProblem } from "../base/dom.js";
+import { announce, el, hideVisually, isolate, makeButton, makeIcon, renderProblem } from "../base/dom.js";
 import { onEvent } from "../base/events.js";
 import { showFailure } from "../base/failure.js";
 import { inTurn } from "../base/pace.js";
-import { place, setQuery } from "../base/router.js";
-import { getTitle, library } from "../base/state.js";
+import { linkTo, place, setQuery } from "../base/router.js";
+import { getProjectName, getTitle, library, projects } from "../base/state.js";
 import { t } from "../base/strings.js";
 import { joinLines, shorten } from "../base/text.js";
 import { keepUnchanged } from "../base/value.js";
@@ -45,6 +45,7 @@ class NotesView {
   notes = [];
   isLoaded = false;
   isStale = true; // notes have changed since they were loaded
+  project = ""; // whose notes these are; "" for all
 
   /** @param {HTMLElement} root */
   constructor(root) {
@@ -78,7 +79,8 @@ class NotesView {
     this.chosen = this.#buildChosen();
     this.status = el("p", { class: "status", role: "status" });
     this.problem = el("div", {});
-    const head = el("div", { class: "view-head" }, el("h1", {}, t("notes")), this.status);
+    this.among = el("p", { class: "chosen", hidden: true });
+    const head = el("div", { class: "view-head" }, el("h1", {}, t("notes")), this.status, this.among);
     const reading = el("div", { class: "reading wide" }, head, this.tools, this.chosen, this.problem);
     const scroller = el("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": t("notes") }, reading);
     root.append(scroller);
@@ -124,7 +126,7 @@ class NotesView {
   /** Shows what the address asks for. */
   follow() {
     if (place.get().view !== "notes") return;
-    if (this.isStale) this.load();
+    if (this.isStale || this.project !== (place.get().query.project ?? "")) this.load();
     else this.show();
   }
 
@@ -136,8 +138,10 @@ class NotesView {
 
   load = inTurn(async () => {
     this.isStale = false;
+    const { project } = place.get().query;
+    this.project = project ?? "";
     try {
-      const { notes } = await api.listAllNotes();
+      const { notes } = await (project ? api.listProjectNotes(project) : api.listAllNotes());
       this.notes = keepUnchanged(this.notes, notes);
       this.isLoaded = true;
       this.problem.replaceChildren();
@@ -183,6 +187,18 @@ class NotesView {
       values,
     );
     this.list.show(shown);
+    this.#showProject();
+  }
+
+  /** The project whose notes these are, and a button that shows all. */
+  #showProject() {
+    this.among.hidden = !this.project;
+    if (!this.project) return this.among.replaceChildren();
+    const name = t("project.is", { name: getProjectName(this.project) });
+    const clear = () => setQuery({ project: "" });
+    const remove = makeButton("button bare", clear, makeIcon("close"), hideVisually(t("ask.tag.remove", { name })));
+    const link = el("a", { href: linkTo({ view: "projects", query: { project: this.project } }) }, isolate(name));
+    this.among.replaceChildren(el("span", { class: "tag" }, link, remove));
   }
 
   #renderChosen() {
@@ -212,6 +228,7 @@ export function setUpNotes(root) {
   library.onChange(() => view.refresh());
   // Papers that change or are removed change the places of notes.
   for (const kind of /** @type {const} */ (["notes", "papers", "hello"])) onEvent(kind, () => view.expire());
+  projects.onChange(() => view.project && view.expire());
 }
 
 /**

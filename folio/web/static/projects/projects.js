@@ -1,0 +1,392 @@
+// Projects: the list of them, and one with its papers, rules, conversations and notes.
+
+import * as api from "../base/api.js";
+import { el, isolate, makeButton, makeIcon, makeIconButton, renderProblem } from "../base/dom.js";
+import { Draft } from "../base/drafts.js";
+import { onEvent } from "../base/events.js";
+import { showFailure } from "../base/failure.js";
+import { goTo, linkTo, place } from "../base/router.js";
+import { getTitle, library, loadProjects, projects } from "../base/state.js";
+import { t } from "../base/strings.js";
+import { offerUndo } from "../base/undo.js";
+import { describeRule } from "./rules.js";
+
+/** @typedef {Api.ProjectDetails} Project */
+
+const MOST_PAPERS = 100; // that are listed at first
+const MOST_LISTED = 6; // projects beside the page
+
+/** @param {string} project */
+const linkToProject = (project) => linkTo({ view: "projects", query: { project } });
+
+class ProjectsView {
+  /** @type {Project | null} */
+  project = null;
+  loads = 0; // a later one makes an earlier one void
+  shown = MOST_PAPERS;
+
+  /** @param {HTMLElement} root @param {{ask: (project: string) => void}} hooks */
+  constructor(root, { ask }) {
+    this.ask = ask;
+    this.body = el("div", { class: "reading wide projects" });
+    const given = { class: "scroll", tabindex: "0", role: "group", "aria-label": t("projects") };
+    root.append(el("div", given, this.body));
+  }
+
+  /** Shows what the address names. */
+  async follow() {
+    const { view, query } = place.get();
+    if (view !== "projects") return;
+    if (this.project && this.project.id !== query.project) this.shown = MOST_PAPERS;
+    this.loads += 1;
+    const load = this.loads;
+    if (!query.project) {
+      this.project = null;
+      return this.#showList();
+    }
+    try {
+      const project = await api.getProject(query.project);
+      if (load !== this.loads) return;
+      this.project = project;
+      this.#show(project);
+    } catch (thrown) {
+      if (load !== this.loads) return;
+      const error = api.toApiError(thrown);
+      const isGone = [404, 422].includes(error.status);
+      const back = () => goTo({ view: "projects", query: {} });
+      this.body.replaceChildren(
+        el("h1", {}, t("projects")),
+        renderProblem(error, isGone ? back : () => this.follow(), t(isGone ? "projects.all" : "again")),
+      );
+    }
+  }
+
+  // The list
+
+  #showList() {
+    if (this.body.querySelector(".new-project:not([hidden])")) return this.#refreshList(); // somebody writes in it
+    const name = el("input", { type: "text", id: "project-name", name: "name", maxlength: "200", autocomplete: "off" });
+    name.required = true;
+    const problem = el("div");
+    const form = el(
+      "form",
+      { class: "new-project row", hidden: true },
+      el("label", { for: name.id }, t("projects.name")),
+      name,
+      el("button", { type: "submit", class: "button primary" }, t("projects.create")),
+      problem,
+    );
+    const draft = new Draft(form);
+    draft.open("new project");
+    const start = makeButton(
+      "button",
+      () => {
+        form.hidden = !form.hidden;
+        start.setAttribute("aria-expanded", String(!form.hidden));
+        if (!form.hidden) name.focus();
+      },
+      makeIcon("plus"),
+      t("projects.new"),
+    );
+    start.setAttribute("aria-expanded", "false");
+    form.onsubmit = async (event) => {
+      event.preventDefault();
+      try {
+        const made = await api.addProject({ name: name.value });
+        draft.forget();
+        form.hidden = true;
+        await loadProjects();
+        goTo({ view: "projects", query: { project: made.id } });
+      } catch (thrown) {
+        problem.replaceChildren(renderProblem(api.toApiError(thrown)));
+      }
+    };
+    this.list = el("div");
+    const head = el("div", { class: "view-head" }, el("h1", {}, t("projects")), start);
+    this.body.replaceChildren(head, form, this.list);
+    this.#refreshList();
+  }
+
+  #refreshList() {
+    const listed = [...(projects.get()?.values() ?? [])];
+    const own = listed.filter((project) => project.own);
+    const collections = listed.filter((project) => !project.own);
+    /** @param {Api.ProjectSummary} project */
+    const item = (project) =>
+      el(
+        "li",
+        {},
+        el("a", { class: "source", href: linkToProject(project.id) }, isolate(project.name)),
+        el("span", { class: "about" }, t("ask.papers", { count: project.papers })),
+        project.own ? null : makeButton("button quiet", () => this.#copy(project), t("project.copy")),
+      );
+    this.list?.replaceChildren(
+      own.length ? el("ul", { class: "project-list" }, own.map(item)) : el("p", { class: "lead" }, t("projects.none")),
+    );
+    if (!collections.length) return;
+    this.list?.append(
+      el("h2", {}, t("projects.collections")),
+      el("p", { class: "about" }, t("projects.collections.about")),
+      el("ul", { class: "project-list" }, collections.map(item)),
+    );
+  }
+
+  /** @param {Api.ProjectSummary} collection */
+  async #copy({ id, name }) {
+    const names = new Set([...(projects.get()?.values() ?? [])].map((each) => each.name.toLowerCase()));
+    const last = name.split("/").at(-1) ?? name;
+    const free = [last, name, ...Array.from({ length: 50 }, (_, at) => `${last} ${at + 2}`)];
+    try {
+      const made = await api.addProject({
+        name: free.find((each) => !names.has(each.toLowerCase())) ?? name,
+        copy_of: id,
+      });
+      await loadProjects();
+      goTo({ view: "projects", query: { project: made.id } });
+    } catch (thrown) {
+      showFailure(thrown);
+    }
+  }
+
+  // One project
+
+  /** @param {Project} project */
+  #show(project) {
+    if (this.body.querySelector(".edit-project")) return; // somebody writes in it
+    const focused = document.activeElement;
+    const key = focused instanceof HTMLElement && this.body.contains(focused) ? focused.dataset.key : undefined;
+    this.body.replaceChildren(
+      el("p", {}, el("a", { href: linkTo({ view: "projects", query: {} }) }, t("projects.all"))),
+      this.#renderHead(project),
+      ...this.#renderRules(project),
+      ...this.#renderPapers(project),
+      ...this.#renderConversations(project),
+      ...this.#renderNotes(project),
+    );
+    if (!key) return;
+    const same = this.body.querySelector(`[data-key="${CSS.escape(key)}"]`);
+    /** @type {HTMLElement | null} */ (same ?? this.body.querySelector(".project-papers button, h1"))?.focus();
+  }
+
+  /** @param {Project} project */
+  #renderHead(project) {
+    const ask = makeButton("button primary", () => this.ask(project.id), t("project.ask"));
+    ask.disabled = !project.papers;
+    const own = [
+      makeButton("button quiet", () => this.#edit(project), makeIcon("edit"), t("project.rename")),
+      makeButton("button quiet", () => this.#delete(project), makeIcon("delete"), t("project.delete")),
+    ];
+    const copy = makeButton("button quiet", () => this.#copy(project), t("project.copy"));
+    return el(
+      "header",
+      { class: "project-head" },
+      el("h1", { tabindex: "-1" }, isolate(project.name)),
+      el("p", { class: "status" }, t("ask.papers", { count: project.papers })),
+      project.about ? el("p", { class: "project-about" }, isolate(project.about)) : null,
+      el("div", { class: "row" }, ask, project.own ? own : copy),
+    );
+  }
+
+  /** @param {Project} project */
+  #edit(project) {
+    const name = el("input", { type: "text", id: "edit-name", name: "name", maxlength: "200", value: project.name });
+    name.required = true;
+    const about = el("textarea", { id: "edit-about", name: "about", rows: "3", maxlength: "5000" });
+    about.value = project.about;
+    const problem = el("div");
+    const cancel = makeButton("button", () => end(), t("cancel"));
+    const form = el(
+      "form",
+      { class: "edit-project fields" },
+      el("div", { class: "field" }, el("label", { for: name.id }, t("projects.name")), name),
+      el("div", { class: "field" }, el("label", { for: about.id }, t("project.about")), about),
+      problem,
+      el("div", { class: "row" }, cancel, el("button", { type: "submit", class: "button primary" }, t("edit.save"))),
+    );
+    const draft = new Draft(form);
+    draft.open(`project ${project.id}`);
+    const end = () => {
+      draft.forget();
+      form.remove();
+      this.follow();
+    };
+    form.onsubmit = async (event) => {
+      event.preventDefault();
+      const key = api.makeKey();
+      try {
+        await api.changeProject(project.id, { name: name.value, about: about.value }, key);
+        end();
+        offerUndo(t("project.saved"), key);
+      } catch (thrown) {
+        problem.replaceChildren(renderProblem(api.toApiError(thrown)));
+      }
+    };
+    form.onkeydown = (event) => {
+      if (event.key !== "Escape") return;
+      event.stopPropagation();
+      end();
+    };
+    this.body.querySelector(".project-head")?.replaceWith(form);
+    name.focus();
+  }
+
+  /** @param {Project} project */
+  async #delete({ id, name }) {
+    const key = api.makeKey();
+    try {
+      await api.deleteProject(id, key);
+      goTo({ view: "projects", query: {} });
+      const back = { view: /** @type {const} */ ("projects"), id: "", query: { project: id } };
+      offerUndo(t("project.deleted", { name }), key, back);
+      await loadProjects();
+    } catch (thrown) {
+      showFailure(thrown);
+    }
+  }
+
+  /**
+   * Changes the parts of a project, and shows it.
+   * @param {string} project @param {Parameters<typeof api.changeParts>[1]} changes @param {string} done
+   */
+  async #change(project, changes, done) {
+    const key = api.makeKey();
+    try {
+      const now = await api.changeParts(project, changes, key);
+      this.loads += 1;
+      this.project = now;
+      this.#show(now);
+      offerUndo(done, key);
+    } catch (thrown) {
+      showFailure(thrown);
+    }
+  }
+
+  /** @param {Project} project */
+  #renderRules({ id, rules }) {
+    if (!rules.length) return [];
+    const items = rules.map((rule) => {
+      const words = describeRule(rule);
+      const remove = makeIconButton("close", t("project.rule.remove", { rule: words }), () =>
+        this.#change(id, { remove: { rules: [rule] } }, t("project.rule.removed")),
+      );
+      remove.dataset.key = words;
+      return el("li", { class: "tag" }, isolate(words, { class: "tag-name" }), remove);
+    });
+    return [
+      el("h2", {}, t("project.rules")),
+      el("p", { class: "about" }, t("project.rules.about")),
+      el("ul", { class: "chosen" }, items),
+    ];
+  }
+
+  /** @param {Project} project */
+  #renderPapers(project) {
+    const { id, own, by_hand, paper_ids, missing, excluded } = project;
+    const named = new Set(by_hand);
+    const papers = paper_ids.flatMap((paper) => library.get().papers.get(paper) ?? []);
+    const items = papers.slice(0, this.shown).map((paper) => {
+      const name = getTitle(paper);
+      const out = () => this.#change(id, { remove: { papers: [paper.id] } }, t("project.taken_out", { name }));
+      const remove = own ? makeIconButton("close", t("project.take_out", { name }), out) : null;
+      if (remove) remove.dataset.key = paper.id;
+      const facts = [String(paper.year ?? ""), own && !named.has(paper.id) ? t("project.by_rule") : ""];
+      return el(
+        "li",
+        {},
+        el("a", { class: "source", href: linkTo({ view: "paper", id: paper.id, query: {} }) }, isolate(name)),
+        el("span", { class: "about" }, facts.filter(Boolean).join(" · ")),
+        remove,
+      );
+    });
+    const more = papers.length - items.length;
+    const showAll = () => {
+      this.shown = Infinity;
+      this.#show(project);
+    };
+    return [
+      el("h2", {}, t("project.papers")),
+      papers.length
+        ? el("ul", { class: "project-papers" }, items)
+        : el("p", { class: "none" }, t("project.papers.none")),
+      more > 0 ? makeButton("button quiet", showAll, t("project.papers.more", { count: more })) : null,
+      ...this.#renderAbsent(t("project.missing"), missing, null),
+      ...this.#renderAbsent(t("project.excluded"), excluded, id),
+    ].filter((node) => node !== null);
+  }
+
+  /** Papers that it does not have now. project: which they can be put back into. */
+  /** @param {string} heading @param {Api.MissingPaper[]} papers @param {string | null} project */
+  #renderAbsent(heading, papers, project) {
+    if (!papers.length) return [];
+    const items = papers.map(({ paper, title }) => {
+      const name = library.get().papers.get(paper)?.title || title || paper.slice(0, 12);
+      const back = () => this.#change(project ?? "", { add: { papers: [paper] } }, t("project.saved"));
+      const button = project ? makeIconButton("again", t("project.put_back", { name }), back) : null;
+      if (button) button.dataset.key = paper;
+      return el("li", {}, isolate(name), button);
+    });
+    return [el("h3", {}, heading), el("ul", { class: "project-papers absent" }, items)];
+  }
+
+  /** @param {Project} project */
+  #renderConversations({ own, conversations }) {
+    if (!own) return [];
+    const items = conversations.map(({ id, title }) =>
+      el("li", {}, el("a", { class: "source", href: linkTo({ view: "ask", id, query: {} }) }, isolate(title))),
+    );
+    return [
+      el("h2", {}, t("project.conversations")),
+      items.length
+        ? el("ul", { class: "project-list" }, items)
+        : el("p", { class: "none" }, t("project.conversations.none")),
+    ];
+  }
+
+  /** @param {Project} project */
+  #renderNotes({ id, notes }) {
+    if (!notes) return [];
+    const href = linkTo({ view: "notes", query: { project: id } });
+    return [
+      el("h2", {}, t("project.notes")),
+      el("p", {}, el("a", { href }, t("project.notes.count", { count: notes }))),
+    ];
+  }
+}
+
+/** @param {HTMLElement} root @param {{ask: (project: string) => void}} hooks ask: a new conversation in a project */
+export function setUpProjects(root, hooks) {
+  const view = new ProjectsView(root, hooks);
+  place.watch((now, before) => {
+    if (now.view !== before.view || now.query !== before.query) view.follow();
+  });
+  projects.onChange(() => view.follow());
+  library.onChange(() => view.follow());
+  for (const kind of /** @type {const} */ (["projects", "conversations", "notes"])) onEvent(kind, () => view.follow());
+  view.follow();
+}
+
+/** The projects beside the page, above the conversations. @param {HTMLElement} side */
+export function setUpProjectList(side) {
+  const list = el("ul", { "aria-label": t("projects") });
+  const every = el("a", { href: "#projects" }, t("projects"));
+  const box = el("section", { class: "group side-projects" }, el("h2", {}, every), list);
+  side.querySelector("#new")?.after(box);
+  const close = () => {
+    if (side.matches(":popover-open")) side.hidePopover();
+  };
+  every.onclick = close;
+  const render = () => {
+    const own = [...(projects.get()?.values() ?? [])].filter((project) => project.own).slice(0, MOST_LISTED);
+    every.href = linkTo({ view: "projects", query: {} });
+    list.replaceChildren(
+      ...own.map(({ id, name }) => {
+        const link = el("a", { href: linkToProject(id), onclick: close }, isolate(name, { class: "title" }));
+        const { view, query } = place.get();
+        if (view === "projects" && query.project === id) link.setAttribute("aria-current", "page");
+        return el("li", {}, link);
+      }),
+    );
+  };
+  projects.watch(render);
+  place.onChange(render);
+}

@@ -1,0 +1,183 @@
+"""Projects in the page: made from the library, asked, changed, undone; the line that says what is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.helpers.browser import PHONE, WIDE, Tab
+from tests.helpers.factories import small_papers
+from tests.helpers.live_server import Live, builtin_app
+from tests.helpers.page import act
+
+pytestmark = pytest.mark.slow
+
+Open = Callable[..., Tab]
+LENGTH = "What is the length of the Aletsch glacier?"
+
+
+@pytest.fixture
+def live(tmp_path: Path) -> Iterator[Live]:
+    with Live(builtin_app(tmp_path, small_papers(tmp_path / "papers"))) as made:
+        yield made
+
+
+def make(live: Live, name: str = "Sea", title: str = "On Sea Otters", **more: Any) -> str:
+    """A project with this paper; returns its id."""
+    with live.client() as client:
+        listed = client.get("/papers").json()["papers"]
+        papers = [each["id"] for each in listed if each["title"] == title]
+        reply = client.post("/projects", json={"name": name, "papers": papers, **more})
+        assert reply.status_code == 201, reply.text
+        return str(reply.json()["id"])
+
+
+def ask(tab: Tab, question: str) -> None:
+    tab.find("#question").fill(question)
+    tab.find("#send").click()
+
+
+def test_a_project_is_made_of_selected_papers_and_asked(live: Live, opened: Open) -> None:
+    tab = opened(live, WIDE, "#library")
+    act(tab, "On Sea Otters", "Add to a project")
+    dialog = tab.find("#add-to-project")
+    expect(dialog.get_by_role("heading")).to_have_text("Add 1 paper to a project")
+    dialog.get_by_label("Name").fill("Sea")
+    dialog.get_by_label("Name").press("Enter")
+    view = tab.find("#view-projects")
+    expect(view.get_by_role("heading", name="Sea", exact=True)).to_be_visible()
+    expect(view.locator(".project-papers li")).to_have_text(["On Sea Otters"])
+    expect(tab.find(".side-projects li")).to_have_text(["Sea"])
+    view.get_by_role("button", name="Ask this project").click()
+    line = tab.find("#scope-line .scope-text")
+    expect(line).to_have_text("Asking 1 paper in Sea")
+    ask(tab, LENGTH)
+    expect(tab.find(".refused")).to_have_text("Not found in the one paper of Sea.")
+    tab.reload()  # the conversation stays in its project
+    expect(line).to_have_text("Asking 1 paper in Sea")
+    expect(tab.find(".refused")).to_have_text("Not found in the one paper of Sea.")
+    tab.find(".refusal").get_by_role("button", name="Ask all papers").click()
+    expect(tab.find(".turn").last.locator(".sentence").first).to_contain_text("23 kilometres")
+    expect(line).to_have_text("Asking all 2 papers")
+    tab.page.goto(f"{live.url}#projects")
+    view.get_by_role("link", name="Sea").click()
+    expect(view.get_by_role("link", name=LENGTH)).to_be_visible()
+
+
+def test_the_line_switches_between_projects_and_a_new_conversation_stays(live: Live, opened: Open) -> None:
+    make(live)
+    ice = make(live, "Ice", "The Aletsch Glacier")
+    tab = opened(live, WIDE, "#ask")
+    line, switcher = tab.find("#scope-line .scope-text"), tab.page.get_by_label("Project", exact=True)
+    expect(line).to_have_text("Asking all 2 papers")
+    expect(tab.find("#scope-all")).to_be_hidden()
+    switcher.select_option("Ice")
+    expect(line).to_have_text("Asking 1 paper in Ice")
+    assert tab.page.evaluate("location.hash") == f"#ask?project={ice}"
+    ask(tab, LENGTH)
+    expect(tab.find(".asked-only")).to_contain_text("Asked: 1 paper in Ice")
+    ask(tab, "And how thick is its ice?")  # a follow-up
+    expect(tab.find(".turn").last.locator(".sentence").first).to_contain_text("800 metres")
+    tab.find("#new").click()
+    expect(tab.find(".turn")).to_have_count(0)
+    expect(line).to_have_text("Asking 1 paper in Ice")
+    tab.find("#scope-all").click()
+    expect(line).to_have_text("Asking all 2 papers")
+    expect(tab.find("#question")).to_be_focused()
+    switcher.select_option("Sea")
+    with live.client() as client:  # another tab deletes it
+        sea = next(each for each in client.get("/projects").json()["projects"] if each["name"] == "Sea")
+        assert client.delete(f"/projects/{sea['id']}").status_code == 204
+    expect(line).to_have_text("Asking all 2 papers")
+    expect(tab.find("#toast")).to_contain_text("This project was deleted.")
+
+
+def test_a_deep_answer_keeps_its_project(live: Live, opened: Open) -> None:
+    make(live)
+    tab = opened(live, WIDE, "#ask")
+    tab.page.get_by_label("Project", exact=True).select_option("Sea")
+    tab.find("#deep").check()
+    ask(tab, "Who invented the telephone?")
+    expect(tab.find(".refused")).to_have_text("Not found in the one paper of Sea.")
+    ask(tab, "What is the diet of the sea otter made of?")
+    expect(tab.find(".asked-only").last).to_contain_text("Asked: 1 paper in Sea")
+
+
+def test_a_filter_of_the_library_is_a_rule(live: Live, opened: Open) -> None:
+    with live.client() as client:
+        for paper in client.get("/papers").json()["papers"]:
+            if paper["title"] == "On Sea Otters":
+                client.post("/papers/edits", json={"papers": [paper["id"]], "add_tags": ["fur"]})
+            else:
+                other = paper["id"]
+    tab = opened(live, WIDE, "#library?tag=fur")
+    tab.find(".library-actions").get_by_role("button", name="Add to a project").click()
+    dialog = tab.find("#add-to-project")
+    expect(dialog.get_by_label("What fits the filter")).to_be_checked()
+    dialog.get_by_label("Name").fill("Furry")
+    dialog.get_by_role("button", name="Add", exact=True).click()
+    view = tab.find("#view-projects")
+    expect(view.locator(".tag-name")).to_have_text(["tag fur"])
+    with live.client() as client:
+        client.post("/papers/edits", json={"papers": [other], "add_tags": ["fur"]})
+    expect(view.locator(".project-papers li")).to_have_count(2)
+    view.get_by_role("button", name="Take “The Aletsch Glacier” out of the project").click()
+    expect(view.locator(".project-papers.absent li")).to_contain_text(["The Aletsch Glacier"])
+    tab.find("#toast").get_by_role("button", name="Undo").click()
+    expect(view.locator(".project-papers.absent")).to_have_count(0)
+    view.get_by_role("button", name="Rename").click()
+    view.get_by_label("Name").fill("Warm")
+    view.get_by_label("Description").fill("For <b>the</b> review.")
+    view.get_by_role("button", name="Save").click()
+    expect(view.locator(".project-about")).to_have_text("For <b>the</b> review.")
+    view.get_by_role("button", name="Delete project").click()
+    expect(view.get_by_role("heading", name="Projects", exact=True)).to_be_visible()
+    expect(tab.find(".side-projects li")).to_have_count(0)
+    tab.page.keyboard.press("Control+z")
+    expect(view.get_by_role("heading", name="Warm", exact=True)).to_be_visible()
+
+
+def test_collections_are_made_in_the_library_and_copied(live: Live, opened: Open) -> None:
+    tab = opened(live, WIDE, "#library")
+    act(tab, "The Aletsch Glacier", "Tags")
+    dialog = tab.find("#bulk")
+    dialog.get_by_label("Put into collections").fill("Ice/Alps")
+    dialog.get_by_label("Put into collections").press("Enter")
+    expect(dialog).to_have_count(0)
+    tab.page.goto(f"{live.url}#projects")
+    view = tab.find("#view-projects")
+    expect(view.locator(".project-list li a")).to_have_text(["Ice", "Ice/Alps"])
+    view.locator("li").filter(has_text="Ice/Alps").get_by_role("button", name="Copy to a project").click()
+    expect(view.get_by_role("heading", name="Alps", exact=True)).to_be_visible()
+    expect(view.locator(".tag-name")).to_have_text(["collection Ice/Alps"])
+    expect(view.locator(".project-papers li")).to_contain_text(["The Aletsch Glacier"])
+
+
+def test_notes_of_a_project_are_listed_alone(live: Live, opened: Open) -> None:
+    sea = make(live)
+    with live.client() as client:
+        for paper in client.get("/papers").json()["papers"]:
+            quotes = {"quotes": [{"paper": paper["id"], "page": 1}], "text": f"On {paper['title']}"}
+            assert client.post("/notes", json=quotes).status_code == 201
+    tab = opened(live, WIDE, f"#projects?project={sea}")
+    tab.find("#view-projects").get_by_role("link", name="1 note").click()
+    status = tab.find("#view-notes h1 + .status")
+    expect(status).to_have_text("1 note")
+    tab.find("#view-notes").get_by_role("button", name="Project: Sea").click()
+    expect(status).to_have_text("2 notes")
+
+
+@pytest.mark.parametrize("size", [WIDE, PHONE, (320, 256)])
+def test_the_views_fit_and_are_accessible(live: Live, opened: Open, size: tuple[int, int]) -> None:
+    sea = make(live, "Sea " + "and very long words " * 8, rules=[{"tag": ["x" * 80]}])
+    tab = opened(live, size, f"#projects?project={sea}")
+    expect(tab.find("#view-projects h1")).to_be_visible()
+    for place in (f"#projects?project={sea}", "#projects", f"#ask?project={sea}"):
+        tab.page.goto(f"{live.url}{place}")
+        expect(tab.find("#view-ask" if place.startswith("#ask") else "#view-projects")).to_be_visible()
+        assert tab.scrolls_sideways() == []
+        assert tab.inaccessible() == []
