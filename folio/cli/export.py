@@ -33,19 +33,21 @@ def parser(prog: str) -> argparse.ArgumentParser:
         " below the mark of a page stays when it is written again.",
     )
     parser.add_argument("folder", type=Path, metavar="FOLDER", help="a folder, new or written before")
+    only = "only the papers, notes and conversations of this project; give each a folder of its own"
+    parser.add_argument("--project", metavar="NAME", help=only)
     return parser
 
 
 def main(argv: Sequence[str] | None = None, prog: str = "folio export") -> int:
     """Run the command; returns its exit code. prog: the name shown in --help and usage errors."""
     arguments = parser(prog).parse_args(argv)
-    return run_command(lambda app: _run(app, arguments.folder))
+    return run_command(lambda app: _run(app, arguments.folder, arguments.project))
 
 
-def _run(app: App, folder: Path) -> int:
+def _run(app: App, folder: Path, project: str | None = None) -> int:
     from folio.bibliography.folder import write_folder
 
-    written = write_folder(folder, _pages(app), (PAPER, ANSWERS, NOTES))
+    written = write_folder(folder, _pages(app, project), (PAPER, ANSWERS, NOTES))
     _show(written, folder)
     return 1 if written.left else 0
 
@@ -70,18 +72,26 @@ class _Links:
     answers: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))  # paper id -> names
 
 
-def _pages(app: App) -> list[Page]:
-    """Every page, as the library is now."""
+def _pages(app: App, project: str | None) -> list[Page]:
+    """Every page, as the library is now; of one project, if it is named. Raises NotKnown."""
     from folio.bibliography.folder import page_name
-    from folio.store.note_places import listed
+    from folio.search.filters import Shelf, notes_of
+    from folio.store.note_places import NoteFilter, listed
     from folio.store.works import cited_papers
 
     with closing(app.open_library()) as library, closing(app.conversations()) as conversations:
         keys = library.citation_keys()
-        papers = [paper for paper in library.papers() if not paper.is_copy]
-        notes = listed(library)
+        with library.reading():
+            shelf = Shelf(library)
+            found = shelf.projects([project])[0] if project else None
+        among = None if found is None else notes_of(found)
+        papers = [
+            paper for paper in shelf.papers if not paper.is_copy and (found is None or paper.id in found.papers)
+        ]
+        notes = listed(library, NoteFilter(among=among))
         links = _Links({paper.id: page_name(paper.title or paper.file, keys[paper.id]) for paper in papers})
-        answers = list(_answers(conversations, links, numbered=app.numbers_citations))
+        only = None if among is None else among.conversations
+        answers = list(_answers(conversations, links, only, numbered=app.numbers_citations))
         cited = {paper.id: cited_papers(library.database, paper.id) or set() for paper in papers}
     of_paper: dict[str, list[PlacedNote]] = defaultdict(list)
     for note in notes:
@@ -91,7 +101,8 @@ def _pages(app: App) -> list[Page]:
         for paper in papers
     ]
     rest = [note for group in of_paper.values() for note in group]
-    return [*pages, *answers, *([_other_notes(rest, app.page_url)] if rest else [])]
+    which = "other papers" if project else "papers that were removed"
+    return [*pages, *answers, *([_other_notes(rest, which, app.page_url)] if rest else [])]
 
 
 def _paper(
@@ -130,13 +141,17 @@ def _tags(tags: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(tag for tag in joined if tag and not tag.isdecimal()))
 
 
-def _answers(conversations: Conversations, links: _Links, *, numbered: bool) -> Iterator[Page]:
-    """A page for each conversation, the path to its latest turn; and which papers each cites."""
+def _answers(
+    conversations: Conversations, links: _Links, only: frozenset[str] | None, *, numbered: bool
+) -> Iterator[Page]:
+    """A page for each conversation, the path to its latest turn; and which papers each cites. only: their ids."""
     from folio.bibliography.folder import Page, link, page_name
     from folio.store.conversations import path_through
     from folio.web.export import markdown
 
     for summary in conversations.summaries():
+        if only is not None and summary.id not in only:
+            continue
         replies = [_reply(turn.reply, turn.question) for turn in path_through(conversations.turns(summary.id))]
         if not replies:
             continue
@@ -164,9 +179,9 @@ def _reply(reply: Mapping[str, Any], question: Mapping[str, Any] | None) -> Mapp
     return reply if question is None else {"state": "none", "message": str(question.get("message", ""))}
 
 
-def _other_notes(notes: Sequence[PlacedNote], page_url: str) -> Page:
-    """The notes on papers that are not in the library any more."""
+def _other_notes(notes: Sequence[PlacedNote], which: str, page_url: str) -> Page:
+    """The notes on papers that have no page. which: these papers, in words."""
     from folio.bibliography.folder import Page
     from folio.bibliography.notes import markdown
 
-    return Page(f"{NOTES} other", "notes", "Notes on papers that were removed", {}, markdown(notes, page_url))
+    return Page(f"{NOTES} other", "notes", f"Notes on {which}", {}, markdown(notes, page_url))

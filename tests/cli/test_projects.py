@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from folio.cli import log, notes, papers, projects
+from folio.cli import export, log, notes, papers, projects
 from tests.helpers.cli_runner import CliResult, CliRunner
 
 
@@ -39,6 +39,11 @@ def test_a_project_is_made_asked_changed_and_deleted(filled: CliRunner) -> None:
     filled._here(notes, ["add", "glaciers", "Blatten"])
     filled._here(notes, ["add", "otters", "rafts of kelp"])
     assert done(filled._here(notes, ["list", "--project", "Sea"])).endswith("1 note.\n")
+    folder = filled.folder / "sea"
+    done(filled._here(export, [str(folder), "--project", "sea"]))
+    pages = [page.name for page in folder.rglob("*.md")]
+    assert len(pages) == 1
+    assert "rafts of kelp" in next(folder.rglob("*.md")).read_text()
     assert done(run(filled, "rename", "Sea", "Ocean")) == "Renamed: Ocean (1 paper).\n"
     assert done(run(filled, "delete", "ocean")) == "Deleted: Ocean. What was in it stays.\n"
     gone = filled.query("--project", "Ocean", "Why?")

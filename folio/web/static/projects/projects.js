@@ -9,6 +9,7 @@ import { goTo, linkTo, place } from "../base/router.js";
 import { getTitle, library, loadProjects, projects } from "../base/state.js";
 import { t } from "../base/strings.js";
 import { offerUndo } from "../base/undo.js";
+import { askForReview } from "../library/ask_review.js";
 import { describeRule } from "./rules.js";
 
 /** @typedef {Api.ProjectDetails} Project */
@@ -28,6 +29,7 @@ class ProjectsView {
   /** @param {HTMLElement} root @param {{ask: (project: string) => void}} hooks */
   constructor(root, { ask }) {
     this.ask = ask;
+    this.root = root;
     this.body = el("div", { class: "reading wide projects" });
     const given = { class: "scroll", tabindex: "0", role: "group", "aria-label": t("projects") };
     root.append(el("div", given, this.body));
@@ -172,6 +174,14 @@ class ProjectsView {
   #renderHead(project) {
     const ask = makeButton("button primary", () => this.ask(project.id), t("project.ask"));
     ask.disabled = !project.papers;
+    const { id, papers } = project;
+    const review = makeButton(
+      "button quiet",
+      () => askForReview(this.root, { project: [id] }, papers),
+      makeIcon("text"),
+      t("review"),
+    );
+    review.disabled = !papers;
     const own = [
       makeButton("button quiet", () => this.#edit(project), makeIcon("edit"), t("project.rename")),
       makeButton("button quiet", () => this.#delete(project), makeIcon("delete"), t("project.delete")),
@@ -183,7 +193,7 @@ class ProjectsView {
       el("h1", { tabindex: "-1" }, isolate(project.name)),
       el("p", { class: "status" }, t("ask.papers", { count: project.papers })),
       project.about ? el("p", { class: "project-about" }, isolate(project.about)) : null,
-      el("div", { class: "row" }, ask, project.own ? own : copy),
+      el("div", { class: "row" }, ask, review, project.own ? own : copy),
     );
   }
 
