@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _RULE = tuple(name for name in FILTERS if name not in ("paper", "project"))
 _PARTS = ("conversation", "note", "table")
+_PUT_IN = "put in"
 
 
 def parser(prog: str) -> argparse.ArgumentParser:
@@ -57,7 +58,12 @@ def _add_json(parser: argparse.ArgumentParser, text: str = "print only JSON") ->
 
 def _add_parts(parser: argparse.ArgumentParser, does: str) -> None:
     parser.add_argument("papers", nargs="*", metavar="PAPER", help=f"{does} this paper")
-    add_paper_options(parser, f"{does} a rule:", but=("paper", "project"))
+    if does == _PUT_IN:
+        add_paper_options(parser, "a rule:", but=("paper", "project"))
+    else:  # the help of `new` says it
+        for name in _RULE:
+            option = f"--{name.replace('_', '-')}"
+            parser.add_argument(option, action="append", metavar="VALUE", help="of a rule: see new")
     for kind in _PARTS:
         parser.add_argument(f"--{kind}", action="append", default=[], metavar="ID", help=f"{does} this {kind}")
 
@@ -176,7 +182,7 @@ def _add_new(parser: argparse.ArgumentParser) -> None:
     _add_name(parser)
     parser.add_argument("--about", default="", metavar="WORDS", help="what it is for")
     parser.add_argument("--copy", metavar="NAME", help="begin with what this project or collection has")
-    _add_parts(parser, "put in")
+    _add_parts(parser, _PUT_IN)
     _add_json(parser)
 
 
@@ -205,7 +211,7 @@ def _say(library: Library, id: str, what: str, *, as_json: bool) -> int:
 
 def _add_add(parser: argparse.ArgumentParser) -> None:
     _add_name(parser)
-    _add_parts(parser, "put in")
+    _add_parts(parser, "add")
     _add_json(parser)
 
 

@@ -78,8 +78,9 @@ def test_the_line_switches_between_projects_and_a_new_conversation_stays(live: L
     switcher.select_option("Ice")
     expect(line).to_have_text("Asking 1 paper in Ice")
     assert tab.page.evaluate("location.hash") == f"#ask?project={ice}"
-    ask(tab, LENGTH)
-    expect(tab.find(".asked-only")).to_contain_text("Asked: 1 paper in Ice")
+    turn = tab.ask(LENGTH)
+    assert tab.find(".turn").count() == 1, tab.find("#turns").inner_text()
+    expect(turn.locator(".asked-only").first).to_contain_text("Asked: 1 paper in Ice")
     ask(tab, "And how thick is its ice?")  # a follow-up
     expect(tab.find(".turn").last.locator(".sentence").first).to_contain_text("800 metres")
     tab.find("#new").click()
@@ -104,7 +105,7 @@ def test_a_deep_answer_keeps_its_project(live: Live, opened: Open) -> None:
     ask(tab, "Who invented the telephone?")
     expect(tab.find(".refused")).to_have_text("Not found in the one paper of Sea.")
     ask(tab, "What is the diet of the sea otter made of?")
-    expect(tab.find(".asked-only").last).to_contain_text("Asked: 1 paper in Sea")
+    expect(tab.find(".asked-only:not([hidden])").last).to_contain_text("Asked: 1 paper in Sea")
 
 
 def test_a_filter_of_the_library_is_a_rule(live: Live, opened: Open) -> None:
