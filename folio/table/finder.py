@@ -18,6 +18,7 @@ from folio.answer.about import OwnSentence, own_sentences
 from folio.answer.evidence import gather
 from folio.answer.extractive import ExtractiveAnswerer
 from folio.answer.ranking import LEAST_WORDS, Excerpt, brief
+from folio.answer.whole_paper import whole_paper_hits
 from folio.answer_types import Evidence, Quote
 from folio.grounding.sentences import citation
 from folio.papers.model import Hit, Paper
@@ -100,7 +101,11 @@ class CellFinder:
         ranked = list[Sequence[Hit]]()
         for column in columns:
             self.check_cancelled()
-            ranked.append(self._hits(paper, Question(asked(column))))
+            question = Question(asked(column))
+            hits = self._hits(paper, question)
+            # "Limits" shares no word with what says them: the passages of the sections that do
+            whole = question.type.aspect and whole_paper_hits(question, self.retriever.passages(paper), hits, PASSAGES)
+            ranked.append(whole or hits)
         room = self.by_model.evidence_tokens if self.by_model else 0
         in_turns = [hit for hits in zip_longest(*ranked) for hit in hits if hit]
         hits = list({hit.chunk.id: hit for hit in in_turns}.values())[: max(1, room // PASSAGE_TOKENS)]
@@ -110,7 +115,7 @@ class CellFinder:
 
     def _cell(self, read: _PaperRead, column: Column) -> Cell:
         """A cell in the paper's own words, by what its column asks for."""
-        if read.paper.length == 0:
+        if not read.paper.length or len(read.words.text) != read.paper.length:  # without text, or gone meanwhile
             return Cell()
         if (effect := Effect.asked(asked(column))) and column.kind == "text":
             places = islice(effect.places(read.words), 1)

@@ -28,6 +28,8 @@ def reply(messages: list[Json]) -> str:
     evidence, _, question = prompt.rpartition("Question:")
     if "moon" in question:
         return json.dumps({"statements": [], "answered": False})
+    if "limitations" in question:
+        return json.dumps({"statements": [], "answered": False})
     words = "urchins" if "eat" in question else "155,000"
     line = next(line for line in evidence.splitlines() if words in line)
     number = int(line[line.index("[") + 1 : line.index("]")])
@@ -79,3 +81,13 @@ def test_a_server_that_is_gone_leaves_the_cells_to_the_built_in_finder(tmp_path:
     server.reply = lambda messages: "{"  # nothing that can be read
     (diet,), _ = filled(tmp_path, server, DIET)
     assert "urchins, clams and crabs" in diet.findings[0].shown
+
+
+def test_a_question_about_the_whole_paper_reads_its_beginning(
+    tmp_path: Path, server: OllamaStandIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("folio.table.finder.PASSAGES", 1)
+    about_diet = "What are the limitations of the diet of urchins, clams and crabs in this paper?"
+    filled(tmp_path, server, Column("Limits of the diet", about_diet))
+    (asked, *_) = questions(server)
+    assert "sleep on their backs" in asked
