@@ -1,6 +1,6 @@
 """Cells of evidence tables against what people marked: right, wrong, not found though there, rightly not found.
 
-python benchmarks/tables.py cells.jsonl                       cells of papers in the index, or of PDFs that it reads
+python benchmarks/tables.py cells.jsonl                       cells of papers in the index; others are left out
 python benchmarks/tables.py evidence/dev.json                 trial reports: each prompt is a cell of its report
 python benchmarks/tables.py evidence/dev.json --limit 50      some of them, spread over the set
 python benchmarks/tables.py cells.jsonl --out found.jsonl     writes what was found, to read
