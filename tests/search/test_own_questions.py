@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -83,7 +82,7 @@ def test_the_ways_to_search_differ_in_one_thing_each() -> None:
 
 
 @pytest.fixture
-def result(tmp_path: Path) -> Iterator[tuple[OwnResult, list[tuple[int, int]]]]:
+def result(tmp_path: Path) -> tuple[OwnResult, list[tuple[int, int]]]:
     """What is found of two questions, one of which no search finds, and the calls of progress."""
     app = small_app(tmp_path)
     calls: list[tuple[int, int]] = []
