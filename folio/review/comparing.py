@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from itertools import combinations
 
 import numpy as np
@@ -133,11 +134,14 @@ def _is_whole(paper: Paper, start: int, end: int, text: str) -> bool:
 
 
 def left_open(
-    questions: Sequence[Quote], papers: Sequence[Contribution], embedder: Embedder
+    questions: Sequence[Quote],
+    papers: Sequence[Contribution],
+    embedder: Embedder,
+    shown: AbstractSet[Quote] = frozenset(),
 ) -> tuple[tuple[Quote, ...], ...]:
     """Open questions, those that several papers share first, then those nearest to what the papers are about.
 
-    Raises ModelError.
+    shown: quotes that are shown elsewhere; only a shared question is shown again. Raises ModelError.
     """
     if not questions or not papers:
         return ()
@@ -159,7 +163,7 @@ def left_open(
             groups.append((one, two))
     of_one: dict[str, int] = {}
     for place in np.argsort(-near, kind="stable").tolist():
-        if place not in used and near[place] >= _LEAST_NEAR:
+        if place not in used and questions[place] not in shown and near[place] >= _LEAST_NEAR:
             of_one.setdefault(_work(questions[place].paper), place)
     groups += [(place,) for place in of_one.values()]
     return tuple(tuple(questions[place] for place in group) for group in groups[:MOST_GROUPS])

@@ -13,12 +13,12 @@ from typing import Literal
 
 import numpy as np
 
-from folio.answer.about import MOVES, OWN_WORK, AboutKind
+from folio.answer.about import MOVES, AboutKind
 from folio.answer_types import Quote
 from folio.papers.model import Paper, Vectors
 from folio.papers.sections import Kind
 from folio.protocols import Embedder
-from folio.review.excerpts import Excerpt, excerpts
+from folio.review.excerpts import OWN, Excerpt, abbreviations, excerpts, unexplained
 from folio.text import one_line, tokenize
 
 _ABOUT = 1200  # characters of the title and the abstract, or of the first sentences, that are compared
@@ -27,16 +27,15 @@ _MOST_SAYING, _MOST_FRONT, _MOST_OTHER = 12, 8, 6  # sentences whose meaning is 
 _OPENING, _LEAST_OPENING = 0.2, 3000  # share and characters of a paper without sections that may say what it is
 _MOST_POINTS, _MOST_WORDS = 3, 110  # of an entry
 ALIKE = 0.8  # cosine of two sentences that say the same
-# Cosines to what the paper is about: of a first sentence, of one that continues it, of others where a paper sums up,
-# and of others elsewhere, most of which are details
-_LEAST, _LEAST_LONGER, _LEAST_SUMMED, _LEAST_ELSEWHERE = 0.3, 0.4, 0.35, 0.55
+# Cosines to what the paper is about: of a first sentence that says what the paper does, of another first one, of one
+# that continues it, of others where a paper sums up, and of others elsewhere, most of which are details
+_LEAST_SAYING, _LEAST, _LEAST_LONGER, _LEAST_SUMMED, _LEAST_ELSEWHERE = 0.15, 0.3, 0.4, 0.35, 0.55
 _MOST_FIRST = 45  # words of a first sentence that is shown with the next one
 
-_OWN = rf"(?:{OWN_WORK}|reproduction|note|letter|lecture|package|tool|software)"
 # At the start of a sentence: "In this article, we ...", "The aim of the course is ...", "This replication reports ..."
 _SAYS_WHAT = re.compile(
     rf"(?:[\w ]{{3,30}} — )?(?:here,? |(?:in|with|through|throughout) )?(?:(?:the|our|an?) (?:\w+ )?"
-    rf"(?:aim|goal|purpose|objective|focus|contribution)s? of )?(?:this|the present|our) {_OWN}\b"
+    rf"(?:aim|goal|purpose|objective|focus|contribution)s? of )?(?:this|the present|our) {OWN}\b"
     r"(?:,? (?:we|I)\b|[^.;]{0,30}?\b(?:present|describ|report|introduc|propos|show|provid|survey|review|explor|examin"
     r"|investigat|argu|develop|offer|articulat|demonstrat|stud|analy[sz]|compar|discuss|outlin|address|summari[sz]"
     r"|is\b|aim|has\b|gives|deals|reproduc|replicat)\w*\b)",
@@ -53,12 +52,15 @@ _OTHERS_WORK = re.compile(r"\[\d[\d,;\s–-]*\]|\([^()]*\b(?:19|20)\d\d[a-z]?[^(
 _RAISED = re.compile("[⁰¹²³⁴-⁹]")
 _BY_THE_WAY = re.compile(
     r"\b(?:hope|begin|start|remark|note|decided|in general|unfortunately|interestingly|of course|just|mentioned"
-    r"|put differently|in other words"
+    r"|open question|put differently|in other words"
     r"|will (?:then|now|next|only))\b|\?",
     re.I,
 )
-_ADDS = re.compile(r"\b(?:also|too|however|again|second|finally|another|furthermore)\b", re.I)  # to what came before
-_GOES_ON = re.compile(rf"{_ADDS.pattern}|\b(?:here|now|first)\b", re.I)
+_ADDS = re.compile(
+    r"\b(?:also|too|however|again|second|finally|another|furthermore|thus|therefore|hence|(?:have|has) since)\b", re.I
+)  # to what came before
+_GOES_ON = re.compile(rf"{_ADDS.pattern}|\b(?:here|now|first)\b|\bthe (?:two|three|four|five) [a-z]", re.I)
+_CONCEDES = re.compile(r"(?:although|while|though|despite|even)\b", re.I)  # a limit that a result makes up for
 # A thing that a sentence before has named: "the scheme", "the proposed system"; not "the system of axioms"
 _NAMED_BEFORE = re.compile(
     r"\b(?:it|they|them|the (?:\w+ )?(?:schemes?|methods?|methodology|systems?|approach|algorithms?|models?|protocols?"
@@ -69,7 +71,7 @@ _NAMED_BEFORE = re.compile(
 _IS = r"(?:is|are|was|were|provides?|presents?|describes?|aims?|consists?|introduces?|teaches|allows?|offers?|enables?)"
 _FRONT: dict[Kind, float] = {"abstract": 0.15, "introduction": 0.05, "conclusion": 0.0}
 _WORDED, _WORDED_LATE, _NAMED, _FIRST_TO_SAY = 0.45, 0.15, 0.4, 0.1  # what the words of a first sentence add
-_OTHERS, _ASIDE, _BEFORE, _NOTED = 0.12, 0.15, 0.12, 0.04  # what they take away
+_OTHERS, _ASIDE, _BEFORE, _NOTED, _UNEXPLAINED = 0.12, 0.15, 0.12, 0.04, 0.25  # what they take away
 _SUMS_UP: frozenset[Kind] = frozenset({"abstract", "conclusion", "limitations"})
 _SECTIONS: dict[AboutKind, tuple[Kind, ...]] = {  # of each kind, best first
     "method": ("abstract", "methods", "introduction", "other"),
@@ -115,14 +117,23 @@ def contribution(paper: Paper, text: str, embedder: Embedder) -> Contribution:
     vectors = embedder.embed_passages(texts)
     about, rows = vectors[0], dict(zip(compared, vectors[1:], strict=True))
     near = {each: float(row @ about) for each, row in rows.items()}
-    says = min(saying, key=_place, default=None)
-    may_open = [each for each in front if near[each] >= _LEAST]
-    worth = {each: near[each] + _weight(paper, each) + _FIRST_TO_SAY * (each is says) for each in may_open}
+    firsts = {min(group, key=_place) for group in (saying, front) if group}  # what later ones speak of
+    short = abbreviations(text) - abbreviations(f"({paper.title})") - set(paper.title.split())
+    may_open = [each for each in front if near[each] >= (_LEAST_SAYING if _says_what(each) else _LEAST)]
+    worth = {
+        each: near[each]
+        + _weight(paper, each)
+        + _FIRST_TO_SAY * (each in firsts)
+        - _UNEXPLAINED * bool(unexplained(each.text, short))
+        for each in may_open
+    }
     first = max(may_open, key=lambda each: worth[each], default=None)
     used = [] if first is None else [first]
     points = [] if first is None else [Point(_kind(paper, first), _with_next(first, about, embedder))]
     for kind in _RANK if points else ():
         fit = [each for each in kinds[kind] if near[each] >= _least(each) and not points[0].quote.contains(each.quote)]
+        known = short - abbreviations(points[0].quote.quote)
+        fit = [each for each in fit if not unexplained(each.text, known)]
         fit = [each for each in fit if all(float(rows[each] @ rows[other]) < ALIKE for other in used)]
         best = max(fit, key=lambda each: near[each] - _NOTED * bool(_RAISED.search(each.text)), default=None)
         words = sum(len(point.quote.quote.split()) for point in points)
@@ -216,9 +227,14 @@ def _of_kind(kind: AboutKind, every: Sequence[Excerpt]) -> list[Excerpt]:
         if each.section in sections
         and (MOVES[kind].says.search(each.text) or (kind == "result" and _REPRODUCED.search(each.text)))
         and not any(words.search(each.text) for words in (_OTHERS_WORK, _BY_THE_WAY, _GOES_ON))
-        and not (kind == "limits" and (_REPRODUCED.search(each.text) or MOVES["result"].says.search(each.text)))
+        and not (kind == "limits" and _is_result(each.text))
     ]
     return sorted(fit, key=lambda each: sections.index(each.section))[:_MOST_OTHER]
+
+
+def _is_result(sentence: str) -> bool:
+    says = _REPRODUCED.search(sentence) or MOVES["result"].says.search(sentence)
+    return bool(says or _CONCEDES.match(sentence))
 
 
 def _least(excerpt: Excerpt) -> float:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from folio.answer.about import ELSEWHERE, OWN_WORK
 from folio.answer.excerpts import Block, Part, blocks, leans
@@ -21,14 +21,18 @@ LONGEST_TEXT = 400_000  # characters of a paper that are read
 _SHORTEST, _LONGEST = 8, 55  # words of a sentence
 _MOST_WORDS = 70  # of a sentence with those that continue it
 _LEFT_OUT: frozenset[Kind] = NOT_EVIDENCE | {"caption", "footnote", "appendix", "algorithm"}
+# What a paper may call itself: "This abstract presents" begins no less than "This paper presents"
+OWN = rf"(?:{OWN_WORK}|abstract|reproduction|note|letter|lecture|package|tool|software|library|manual|collection)"
+_BEGINS = re.compile(rf"(?:in )?this {OWN}\b", re.I)
 # Words that point to something outside the sentence
 _POINTS = re.compile(
-    rf"\b(?:this|these|those)\s+(?!(?:{OWN_WORK})\b)[a-z-]+|\b(?:above|below|aforementioned|aforesaid|respectively)\b"
+    rf"\b(?:this|these|those)\s+(?!{OWN}\b)[a-z-]+|\b(?:above|below|aforementioned|aforesaid|respectively)\b"
     r"|\bthe (?:following|latter|former|previous|preceding|next|other two|first case|second case)\b|\bas follows\b"
     r"|\bsuch (?:an? )?(?!as\b)[a-z]+|\b(?:previous|earlier|later|next) (?:section|chapter|paragraph|example)s?\b"
     r"|\b(?:mentioned|discussed|described|shown|defined|seen|noted) (?:above|before|earlier|previously|later)\b"
     r"|\bof (?:this|that|these|those)\b(?! \w)|^(?:\w+,? )?(?:we|I) \w+ (?:it|them|that|this)\b"
-    r"|\b(?:do|does|did|doing|done) so\b|\bthe same (?:way|reason|time)\b",
+    r"|\b(?:do|does|did|doing|done) so\b|\bthe same (?:way|reason|time)\b"
+    r"|\bboth\b(?!(?:\W+[\w’'-]+){1,8}?\W+and\b)|\beither (?:source|case|way|one|of)\b|\bneither\b(?!.*\bnor\b)",
     re.I,
 )
 # Sentences about the making of a paper, and formal ones that need what is before them
@@ -50,8 +54,12 @@ _JOINED = re.compile(
     r"|^To \w[^,]*$"
 )
 _FORMULA = re.compile(r"[=_^\\{}|<>∈∼≤≥×∑∫√∀∃→←⇒⊆∪∩·]")
-_MOST_SIGNS = 1  # of formulas
+_MOST_SIGNS = 0  # of formulas
 _ENUMERATED = re.compile(r"\((?:[a-z]|[ivx]{1,4}|\d{1,2})\)")  # "(c)" alone names an item elsewhere
+# A heading on the line of its first sentence: "Abstract: We show", "Motivation — The otters"
+_LABEL = re.compile(r"(?:(?i:abstract|summary)\W{1,4}|[A-Z][\w&]+(?: [\w&]+){0,4} [—–] )(?=[A-Z])")
+# An abbreviation where a paper introduces it: "global predicate evaluation (GPE)"
+_INTRODUCED = re.compile(r"\(([A-Z][A-Za-z0-9-]*[A-Z][A-Za-z0-9]*?)s?\)")
 _PAIRS = (("[", "]"), ("“", "”"))
 
 
@@ -79,11 +87,24 @@ def excerpts(paper: Paper, text: str) -> Iterator[Excerpt]:
         if block.kind != "prose" or block.section in _LEFT_OUT or block.is_sample:
             continue
         for place, part in enumerate(block.parts):
-            words = one_line(block.text_of(place))
-            if words not in seen and _stands_alone(paper, part, words):
+            label = _LABEL.match(text, part.start, part.end)
+            start = label.end() if label else part.start
+            words = one_line(text[start : part.end])
+            if words not in seen and _stands_alone(paper, replace(part, start=start), words):
                 seen.add(words)
-                quote = Quote(paper, part.start, part.end, text[part.start : part.end])
+                quote = Quote(paper, start, part.end, text[start : part.end])
                 yield Excerpt(block.section, quote, _longer(block, place, quote))
+
+
+def abbreviations(text: str) -> frozenset[str]:
+    """The abbreviations that a text introduces in brackets."""
+    return frozenset(_INTRODUCED.findall(text))
+
+
+def unexplained(sentence: str, known: frozenset[str]) -> set[str]:
+    """The abbreviations of a paper that a sentence uses without introducing them."""
+    used = {word.removesuffix("s") if word not in known else word for word in re.findall(r"[A-Za-z0-9-]+", sentence)}
+    return (used & known) - abbreviations(sentence)
 
 
 def is_plain(paper: Paper, start: int, end: int, sentence: str) -> bool:
@@ -99,7 +120,8 @@ def reads_alone(words: str) -> bool:
 
 
 def _stands_alone(paper: Paper, part: Part, sentence: str) -> bool:
-    return part.can_answer and not part.leans and not _POINTS.search(sentence) and _is_readable(paper, part, sentence)
+    leans_on = part.leans and not (_BEGINS.match(sentence) and not part.in_middle)
+    return part.can_answer and not leans_on and not _POINTS.search(sentence) and _is_readable(paper, part, sentence)
 
 
 def _is_readable(paper: Paper, part: Part, sentence: str) -> bool:

@@ -21,7 +21,7 @@ from folio.text import fold, one_line
 _LEADS: dict[PointKind, str] = {
     "subject": "Subject:", "claim": "", "method": "Method:", "result": "Result:", "limits": "Limits:",
 }  # fmt: skip
-_AGREE, _DIFFER, _OPEN = "Where papers agree", "Where papers differ", "What the papers leave open"
+_AGREE, _DIFFER, _OPEN = "Where papers may agree", "Where papers differ", "What the papers leave open"
 _NOT_SAID, _SILENT, _REFERENCES = "What none of the papers says", "Also read", "References"
 _MOST_NAMED = 6  # papers in a sentence
 

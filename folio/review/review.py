@@ -106,6 +106,7 @@ class Reviewer:
         check_cancelled()
         progress(COMPARING, 0, 1)
         entries, silent = _without_repetitions(read)
+        shown = {point.quote for each in entries for point in each.points}
         agreements, differences = compare(read)
         return Review(
             title,
@@ -113,7 +114,7 @@ class Reviewer:
             tuple(_focus(column, found[place], chosen) for place, column in enumerate(questions)),
             agreements,
             differences,
-            left_open(open_quotes, read, self.meaning),
+            left_open(open_quotes, read, self.meaning, shown),
             tuple(silent),
         )
 

@@ -21,7 +21,7 @@ from folio.text import STOP_WORDS, one_line, tokenize
 LEAST_PAPERS = 6  # for themes; fewer are read in one go
 _PER_THEME, _MOST_THEMES = 4.5, 9  # papers on average
 _SMALLEST = 2  # papers of a theme; the others are put with the nearest one, or last if none is near
-_LEAST_NEAR = 0.3  # cosine of a paper to the mean of a theme that it is put with
+_LEAST_NEAR = 0.25  # product of a paper with the mean of a theme's other papers; below, it is on another subject
 _LEAST_WORDS, _MOST_WORDS = 2, 3  # terms of a heading
 OTHERS, ALL = "Other subjects", ""  # headings of papers near no other, and of all papers where there are no themes
 # Words of papers about themselves, which head no theme
@@ -53,8 +53,12 @@ def themes(papers: Sequence[Contribution], embedder: Embedder) -> list[tuple[str
     if len(ordered) < LEAST_PAPERS:
         return [(ALL, _by_year(ordered))] if ordered else []
     groups = _groups(np.stack([each.vector for each in ordered]))
-    listed = [[ordered[place] for place in group] for group in groups if len(group) >= _SMALLEST]
-    alone = [ordered[group[0]] for group in groups if len(group) < _SMALLEST]
+    listed: list[list[Contribution]] = []
+    alone: list[Contribution] = []
+    for group in groups:
+        close, far = _near([ordered[place] for place in group])
+        listed += [close] if len(close) >= _SMALLEST else []
+        alone += far if len(close) >= _SMALLEST else [*close, *far]
     apart = []
     for paper in alone:
         near = [float(np.mean([other.vector for other in group], axis=0) @ paper.vector) for group in listed]
@@ -66,6 +70,17 @@ def themes(papers: Sequence[Contribution], embedder: Embedder) -> list[tuple[str
     named = headings(listed, ordered, embedder)
     found = [(heading, _by_year(group)) for group, heading in zip(listed, named, strict=True)]
     return [*found, *([(OTHERS, _by_year(apart))] if apart else [])]
+
+
+def _near(group: Sequence[Contribution]) -> tuple[list[Contribution], list[Contribution]]:
+    """The papers of a group that are near to the others of it, and those that are not."""
+    total = np.sum([each.vector for each in group], axis=0)
+    others = [(total - each.vector) / max(1, len(group) - 1) for each in group]
+    is_near = [float(other @ each.vector) >= _LEAST_NEAR for each, other in zip(group, others, strict=True)]
+    return (
+        [each for each, near in zip(group, is_near, strict=True) if near],
+        [each for each, near in zip(group, is_near, strict=True) if not near],
+    )
 
 
 def _by_year(papers: Sequence[Contribution]) -> list[Contribution]:
@@ -146,7 +161,8 @@ def _usual(term: Term, papers: Sequence[Mapping[Term, str]]) -> str:
 
 def _terms(paper: Contribution) -> dict[Term, str]:
     found: dict[Term, str] = {}
-    for text in (*(one_line(point.quote.quote) for point in paper.points), paper.paper.title):
+    title = paper.paper.title.lower() if paper.paper.title.isupper() else paper.paper.title
+    for text in (*(one_line(point.quote.quote) for point in paper.points), title):
         for term, written in _spelled(text).items():
             found.setdefault(term, written)
     return found

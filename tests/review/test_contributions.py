@@ -90,3 +90,14 @@ def test_words_that_lean_do_not_read_alone() -> None:
     assert not reads_alone("To be more specific, it is given for the otters.")
     assert not reads_alone("and it counts the otters.")
     assert not reads_alone("It counts the otters.")
+
+
+@pytest.mark.parametrize("label", ["Abstract: ", "Abstract. ", "Abstract ", "ABSTRACT\n", "Motivation — "])
+def test_a_heading_before_a_sentence_is_not_quoted(label: str) -> None:
+    assert points(("introduction", f"{label}{CLAIM}")) == [("claim", CLAIM)]
+
+
+def test_an_abbreviation_that_is_explained_elsewhere_is_not_used_alone() -> None:
+    explained = "Global predicate evaluation (GPE) is the counting of sea otters by sound from buoys."
+    short = "This paper presents GPE for the counting of sea otters by sound from buoys."
+    assert points(("abstract", f"{short} {CLAIM} {explained}"))[0] == ("claim", CLAIM)
