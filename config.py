@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
@@ -361,6 +362,37 @@ def personal_file() -> Path | None:
         return None
 
 
+Origin = Literal["environment", "file", "checkout", "default"]
+
+
+def origins_of_settings() -> dict[str, Origin]:
+    """Where each setting was set: the environment comes before personal_file(), and that before the checkout's .env.
+
+    A file that cannot be read sets none.
+    """
+    from dotenv import dotenv_values
+
+    found: dict[str, Origin] = dict.fromkeys(Settings.model_fields, "default")
+    files: list[tuple[Path | None, Origin]] = [(CHECKOUT / ".env" if CHECKOUT else None, "checkout")]
+    files.append((personal_file(), "file"))
+    for file, origin in files:
+        with suppress(OSError, UnicodeDecodeError):
+            values = dotenv_values(file) if file and os.path.isfile(file) else {}
+            found |= {name.upper(): origin for name, value in values.items() if value and name.upper() in found}
+    given = [name.upper() for name, value in os.environ.items() if value and name.upper() in found]
+    return found | dict.fromkeys(given, "environment")
+
+
+def changed_settings(settings: Settings, changes: Mapping[str, str | None]) -> Settings:
+    """Settings with other values in place of some; None for the default. Raises SettingsError naming an invalid one."""
+    kept = {name: getattr(settings, name) for name in settings.model_fields_set if name not in changes}
+    given = {name: value for name, value in changes.items() if value is not None}
+    try:
+        return Settings(_env_file=None, **kept, **given)  # type: ignore[call-arg, arg-type]
+    except ValidationError as error:
+        raise _settings_error(error) from error
+
+
 def place_of_settings() -> str:
     """Where a person sets them, in words."""
     file = personal_file()
@@ -389,11 +421,15 @@ def load_settings(notice: Callable[[str], None], chosen: Mapping[str, object] = 
     try:
         return Settings(_env_file=files, **chosen)  # type: ignore[call-arg, arg-type]
     except ValidationError as error:
-        first = error.errors()[0]
-        name = ".".join(str(part) for part in first["loc"]) or "settings"
-        is_of_form = first["type"] != "string_pattern_mismatch"
-        happened = first["msg"].removeprefix("Value error, ") if is_of_form else f"it cannot be {first['input']!r}"
-        raise SettingsError(f"{name}: {happened}") from error
+        raise _settings_error(error) from error
+
+
+def _settings_error(error: ValidationError) -> SettingsError:
+    first = error.errors()[0]
+    name = ".".join(str(part) for part in first["loc"]) or "settings"
+    is_of_form = first["type"] != "string_pattern_mismatch"
+    happened = first["msg"].removeprefix("Value error, ") if is_of_form else f"it cannot be {first['input']!r}"
+    return SettingsError(f"{name}: {happened}")
 
 
 def _check_file(file: Path, refused: tuple[str, ...], notice: Callable[[str], None]) -> None:

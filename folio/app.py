@@ -21,6 +21,7 @@ from folio.errors import (
     PaperError,
     StoreBusy,
     StoreError,
+    StoreMismatch,
     StoreMissing,
     UsageError,
     require_packages,
@@ -47,7 +48,16 @@ from folio.system.files import make_private, write_json
 from folio.system.network import PORT, go_offline
 
 if TYPE_CHECKING:
-    from config import Settings, SettingsError, load_settings, place_of_settings
+    from config import (
+        Origin,
+        Settings,
+        SettingsError,
+        changed_settings,
+        load_settings,
+        origins_of_settings,
+        personal_file,
+        place_of_settings,
+    )
     from folio.answer.chat import Chat
     from folio.drafts.claims import ClaimChecker
     from folio.ingest import pipeline
@@ -73,9 +83,23 @@ if TYPE_CHECKING:
     from folio.zotero.sync import Described
 else:
     try:  # An installed Folio has config.py under this name: a top-level `config` there may be another program's.
-        from folio._config import SettingsError, load_settings, place_of_settings
+        from folio._config import (
+            SettingsError,
+            changed_settings,
+            load_settings,
+            origins_of_settings,
+            personal_file,
+            place_of_settings,
+        )
     except ModuleNotFoundError:
-        from config import SettingsError, load_settings, place_of_settings
+        from config import (
+            SettingsError,
+            changed_settings,
+            load_settings,
+            origins_of_settings,
+            personal_file,
+            place_of_settings,
+        )
 
 # Where a library may be kept, as STORE names it
 Place = Literal["local", "postgres"]
@@ -219,6 +243,84 @@ class App:
         if settings.INDEX == "dual":
             return Reading(settings.COARSE_SIZE, 0, settings.PARSER, ocr, settings.FINE_SIZE)
         return Reading(settings.CHUNK_SIZE, settings.CHUNK_OVERLAP, settings.PARSER, ocr)
+
+    # Changing settings while a server runs
+
+    def setting(self, name: str) -> str:
+        """The value of a setting, as it stands in a file of settings; "" for a secret."""
+        value = self.settings.model_dump().get(name, "")
+        return str(value).lower() if isinstance(value, bool) else str(value)
+
+    def setting_origins(self) -> Mapping[str, Origin]:
+        """Where each setting was set."""
+        return origins_of_settings()
+
+    @property
+    def settings_file(self) -> Path | None:
+        """The user's file of settings; None without a home folder."""
+        return personal_file()
+
+    def with_changes(self, changes: Mapping[str, str | None]) -> App:
+        """The same app with other settings; None for a default. Raises UsageError for a value that cannot be."""
+        try:
+            return replace(self, settings=changed_settings(self.settings, changes))
+        except SettingsError as error:
+            raise UsageError(f"A setting is invalid: {error}.", "Choose another value.") from error
+
+    def keep_settings(self, changes: Mapping[str, str | None]) -> None:
+        """Write settings to the user's file; None takes one out. Raises UsageError, OSError, DiskFull."""
+        from folio.system.env_file import change_file
+
+        file = self.settings_file
+        if file is None:
+            raise UsageError("There is no home folder for a file of settings.", "Set them in the environment.")
+        change_file(file, changes)
+
+    def take_settings_of(self, other: App) -> None:
+        """Use the settings of another app from now on, for all that hold this one. What runs keeps its models."""
+        # All of them before any is replaced: a thread sees the old ones or the new ones of each, and makes none itself.
+        vars(self).update(settings=other.settings, models=other.models, backend=other.backend)
+
+    def why_rebuild(self) -> str:
+        """Why the index does not fit these settings, as a sentence; "" if it does, or if there is none.
+
+        Raises ModelError if the embedder that the settings name cannot be used.
+        """
+        try:
+            library = self.open_library()
+        except StoreMissing:
+            return ""
+        except StoreMismatch as error:
+            return error.happened
+        with closing(library):
+            if not library.chunk_count():
+                return ""
+            try:
+                self.require_same_settings(library)
+                self.at_a_glance().embedder(library)
+            except StoreMismatch as error:
+                return error.happened
+        return ""
+
+    def files_to_rebuild(self, progress: IngestProgress, *, drops_missing: bool) -> list[SourceFile]:
+        """The files of the index that are there, and the PDFs in the folder of papers.
+
+        Raises UsageError if a paper would be lost, unless it may be dropped.
+        """
+        from folio.ingest import discovery
+
+        known = self.known_files(thorough=True)
+        here = {path: file.name for path, file in known.items() if path.exists()}
+        folder = self.papers_folder
+        files, _ = discovery.hash_files(here | discovery.find_pdfs([folder] if folder.is_dir() else []), progress)
+        present = {file.sha256 for file in files}
+        lost = [file for path, file in known.items() if path not in here and file.sha256 not in present]
+        if lost and not drops_missing:
+            raise UsageError(
+                f"Indexed files that are missing: {len(lost)}, including {name_line(lost[0].name)}.",
+                "Put them back, or rebuild the index without them.",
+            )
+        return files
 
     def ollama_servers(self) -> tuple[str, ...]:
         """The servers that embed for workers on other computers. Raises UsageError as server_url does."""

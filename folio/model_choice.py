@@ -185,6 +185,25 @@ class ModelChoice:
         is_default = kind == "openai" and "EMBED_MODEL" not in self.settings.model_fields_set
         return "" if is_default else self.settings.EMBED_MODEL
 
+    @property
+    def named_models(self) -> list[str]:
+        """The models that the settings name for Ollama."""
+        settings = self.settings
+        return list(filter(None, (settings.EMBED_MODEL, settings.LLM_MODEL, settings.VERIFIER_MODEL)))
+
+    def cross_encoders(self) -> list[tuple[str, Path, str]]:
+        """The cross-encoders whose files are here, with their folders and their use: "ranking", "checking"."""
+        settings = self.settings
+        named = ((settings.CROSS_ENCODER, "ranking"), (settings.NLI_MODEL, "checking"))
+        return [(name, folder, use) for name, use in named if (folder := find_model(name, settings.MODELS_DIR))]
+
+    def require_ready(self) -> None:
+        """Raise ModelError unless the server has the chat model, where the settings say that one answers; UsageError as
+        `ollama` does."""
+        if self.settings.LLM in SERVERS:
+            server = self.chat_server
+            server.require_local(self.chat_model or server.only_model("completion"), "completion")
+
     def chat_models(self) -> list[str]:
         """The server's chat models; empty if it is not running."""
         try:

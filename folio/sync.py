@@ -61,6 +61,7 @@ class Hooks:
     report: Callable[[Sequence[Outcome]], None]
     most: int | None = None  # files that are read while the lock is held
     jobs: int | None = None  # processes that read PDFs
+    planned: Callable[[int], object] = lambda files: None  # called before so many files are read, in parts
 
 
 class _Source(Protocol):
@@ -181,6 +182,7 @@ class Sync:
     def give(self, changes: Changes) -> list[Outcome]:
         """Bring the library in step, in parts; returns the outcomes. Raises as an ingest does."""
         outcomes: list[Outcome] = []
+        self.hooks.planned(len(changes.files))
         for part in _parts(changes, self.hooks.most):
             with self.hooks.writing(), self.hooks.progress(len(part.files)) as progress:
                 for outcome in self.app.bring_in(part, progress, jobs=self.hooks.jobs):

@@ -10,15 +10,16 @@ import codecs
 import os
 import unicodedata
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
+from typing import Any
 
 from folio.bibliography import bibtex, csl
 from folio.bibliography.entries import Entry, Problem
 from folio.errors import UsageError
 from folio.papers.identifiers import bare_arxiv
-from folio.papers.metadata import NO_METADATA, Field, Metadata, merged
+from folio.papers.metadata import NO_METADATA, Field, Metadata, Source, merged
 from folio.papers.model import Paper
 from folio.papers.people import is_same_family
 from folio.store.library import Library
@@ -112,11 +113,40 @@ class Imported:
     ambiguous: tuple[tuple[Entry, str], ...]  # each with the reason
 
 
+@dataclass(frozen=True, slots=True)
+class ImportPlan:
+    """What an import of a bibliography would do."""
+
+    path: Path
+    keys: dict[str, str]  # paper -> the key of its entry
+    described: dict[str, Metadata]  # the papers about which the bibliography says something new
+    changes: dict[str, tuple[str, ...]]  # paper with an entry -> the fields that it would get from it
+    withdrawn: tuple[str, ...]  # papers that lose their entry
+    unmatched: tuple[Entry, ...]
+    ambiguous: tuple[tuple[Entry, str], ...]  # each with the reason
+
+
 def import_bibliography(library: Library, bibliography: Bibliography) -> Imported:
     """Store a bibliography's metadata of papers, and remove what it no longer has.
 
     The caller holds the writer lock, and has added the PDFs that the bibliography names.
     """
+    plan = plan_import(library, bibliography)
+    apply_import(library, plan)
+    counts = len(plan.keys), len(plan.described), len(plan.withdrawn)
+    return Imported(plan.path, *counts, plan.unmatched, plan.ambiguous)
+
+
+def apply_import(library: Library, plan: ImportPlan) -> None:
+    """Store what a plan says. The caller holds the writer lock."""
+    for id, described in plan.described.items():
+        library.set_metadata(id, "bibliography", described)
+    for id in plan.withdrawn:
+        library.set_metadata(id, "bibliography", NO_METADATA)
+
+
+def plan_import(library: Library, bibliography: Bibliography) -> ImportPlan:
+    """What an import of a bibliography would do. Changes nothing."""
     papers = library.papers()
     layers = {paper.id: library.metadata_layers(paper.id) for paper in papers}
     # Match without metadata that an earlier import stored.
@@ -134,6 +164,7 @@ def import_bibliography(library: Library, bibliography: Bibliography) -> Importe
         else:
             unmatched.append(entry)
     described: dict[str, Metadata] = {}
+    keys: dict[str, str] = {}
     files = {paper.id: paper.file for paper in papers}
     for id, entries in matches.items():
         best = min(rank for rank, _ in entries)
@@ -141,21 +172,32 @@ def import_bibliography(library: Library, bibliography: Bibliography) -> Importe
         if len({replace(entry.describe(), citation_key=Field("")) for entry in surest}) == 1:
             path = Field(str(bibliography.path), "bibliography", True)
             described[id] = replace(surest[0].describe(), bibliography=path)
+            keys[id] = surest[0].key
         else:
-            keys = " and ".join(entry.key for entry in surest[:3])
-            ambiguous.append((surest[0], f"{keys} are both of {files[id]}"))
+            named = " and ".join(entry.key for entry in surest[:3])
+            ambiguous.append((surest[0], f"{named} are both of {files[id]}"))
     is_readable = bool(bibliography.entries) or not bibliography.problems  # else a missing entry proves nothing
-    changed = withdrawn = 0
-    for id, each in layers.items():
-        before = each.get("bibliography", NO_METADATA)
-        now = described.get(id)
-        if now is not None and now != before:
-            library.set_metadata(id, "bibliography", now)
-            changed += 1
-        elif now is None and is_readable and before.bibliography.value == str(bibliography.path):
-            library.set_metadata(id, "bibliography", NO_METADATA)
-            withdrawn += 1
-    return Imported(bibliography.path, len(described), changed, withdrawn, tuple(unmatched), tuple(ambiguous))
+    before = {id: each.get("bibliography", NO_METADATA) for id, each in layers.items()}
+    gone = [id for id in layers if id not in described and before[id].bibliography.value == str(bibliography.path)]
+    return ImportPlan(
+        bibliography.path,
+        keys,
+        {id: said for id, said in described.items() if said != before[id]},
+        {id: _changed(layers[id], said) for id, said in described.items()},
+        tuple(gone if is_readable else ()),
+        tuple(unmatched),
+        tuple(ambiguous),
+    )
+
+
+def _changed(layers: Mapping[Source, Metadata], said: Metadata) -> tuple[str, ...]:
+    """The fields of a paper that change when a bibliography says this of it."""
+    before, after = merged(layers).known(), merged({**layers, "bibliography": said}).known()
+    return tuple(name for name in after if name != "bibliography" and _value(after, name) != _value(before, name))
+
+
+def _value(known: Mapping[str, Field[Any]], name: str) -> object:
+    return known[name].value if name in known else None
 
 
 class EntryIndex:

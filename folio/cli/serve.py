@@ -6,6 +6,7 @@ import argparse
 import re
 import sys
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from folio.cli.command import Parser, run_command
@@ -15,6 +16,7 @@ from folio.system.network import PORT
 
 if TYPE_CHECKING:
     from folio.app import App
+    from folio.services.online import OnlineServices
     from folio.web.guard import AccessRules
 
 
@@ -74,11 +76,7 @@ def _run(app: App, arguments: argparse.Namespace) -> int:
     _require_token(arguments.host, token)
     if public_host:
         _require_token(public_host, token)
-    online, access = None, app.internet
-    if arguments.online or access.is_for_server:
-        from folio.services.online import OnlineServices
-
-        online = OnlineServices(access)
+    online = _online(app) if arguments.online or app.internet.is_for_server else None
     try:
         with server.listen(arguments.host, arguments.port) as listening:
             names = () if is_loopback(arguments.host) else (socket.gethostname(),)
@@ -92,11 +90,19 @@ def _run(app: App, arguments: argparse.Namespace) -> int:
                 if arguments.open and not token:
                     _open(rules.url)
 
-            web = make_web(app, rules, online, assistants_write=arguments.mcp_write)
+            go_online = partial(_online, app)  # once a person allows it in the page
+            web = make_web(app, rules, online, assistants_write=arguments.mcp_write, go_online=go_online)
             server.serve(web, listening, announce)
     except (KeyboardInterrupt, SystemExit):  # Ctrl-C and SIGTERM, the normal ways to stop
         leave(server.FINISH_S)
     return 0
+
+
+def _online(app: App) -> OnlineServices:
+    """The services on the internet, as the settings are now."""
+    from folio.services.online import OnlineServices
+
+    return OnlineServices(app.internet)
 
 
 def _token(app: App, arguments: argparse.Namespace) -> str | None:

@@ -105,6 +105,13 @@ class OllamaServer(ModelServer):
         with self.errors("the list of models"):
             return {model["name"]: model["digest"] for model in self._json("GET", "/api/tags")["models"]}
 
+    def sizes(self) -> dict[str, int]:
+        """The bytes of every model on the server's disk, by name with tag. Raises ModelServerError."""
+        self._require_listening()
+        with self.errors("the list of models"):
+            listed = self._json("GET", "/api/tags")["models"]
+            return {model["name"]: size if type(size := model.get("size")) is int else 0 for model in listed}
+
     def chat_models(self) -> list[str]:
         """The names of its chat models, sorted, without cloud models. Raises ModelServerError.
 
@@ -213,15 +220,16 @@ class OllamaServer(ModelServer):
         messages = [*([SystemMessage(request.rules)] if request.rules else []), HumanMessage(request.prompt)]
         return model.stream(messages, think=request.thinking.field)
 
-    def pull(self, model: str, progress: Progress) -> None:
+    def pull(self, model: str, progress: Progress, check_cancelled: Callable[[], None] = lambda: None) -> None:
         """Let the server download a model. progress gets the current step, bytes so far, and total bytes or 0.
+        check_cancelled: raises to end it; the server keeps what it has, for the next time.
 
         Raises CloudModel, ModelServerError, and ModelError if the server cannot download it.
         """
         refuse_cloud_name(model)
         with (
             self.errors(model),
-            self._client(self.timeout_s) as client,
+            self._pulling_client(check_cancelled) as client,
             client.stream("POST", "/api/pull", json={"model": model, "stream": True}) as response,
         ):
             if not response.is_success:
@@ -241,6 +249,12 @@ class OllamaServer(ModelServer):
 
     def _kwargs(self, read_s: float, connect_s: float) -> dict[str, Any]:
         return client_kwargs(read_s, connect_s)
+
+    def _pulling_client(self, check_cancelled: Callable[[], None]) -> httpx.Client:
+        import httpx
+
+        kwargs = client_kwargs(self.timeout_s, check_cancelled=check_cancelled)
+        return httpx.Client(base_url=self.url, **kwargs)
 
 
 @cache

@@ -7,6 +7,7 @@ from typing import Any
 
 from folio.schema.notes import NOTE, SHADE
 from folio.schema.papers import SHA256
+from folio.schema.settings import DAY, MODEL_NAME, TASK
 from folio.schema.web import CONVERSATION, KEY, NOT_BLANK, UPLOAD, YEARS_PATTERN
 
 # Pattern of a field -> what is wrong with a value that does not match it
@@ -18,6 +19,9 @@ PATTERNS = {
     SHA256: "is not the id of a paper",
     UPLOAD: "is not the id of an upload",
     NOTE: "is not an id of 16 digits and letters a to f",
+    TASK: "is not the id of a task",
+    DAY: "is not a day, such as 2026-11-28",
+    MODEL_NAME: "is not the name of a model",
     SHADE: "is not a colour, such as #ffd400",
 }
 

@@ -27,6 +27,7 @@ class Reader:
     retriever: Retriever
     identity: Hashable  # the library's identity when it was opened
     made_with: dict[str, str]  # the library's fingerprint
+    made: int  # see RetrieverPool.renew
 
 
 class RetrieverPool:
@@ -45,6 +46,7 @@ class RetrieverPool:
         self._free: list[Reader] = []
         self._closed = False
         self._model_owner: Reader | None = None  # shares its models with later readers
+        self._made = 0  # how often models were made again
         self._lock = Lock()
 
     @contextmanager
@@ -57,10 +59,19 @@ class RetrieverPool:
             reader.library.close()  # its state is unknown
             raise
         with self._lock:
-            if len(self._free) < MAX_IDLE and not self._closed:
+            if len(self._free) < MAX_IDLE and not self._closed and reader.made == self._made:
                 self._free.append(reader)
                 return
         reader.library.close()
+
+    def renew(self) -> None:
+        """Make the models again for the next question: the settings have changed."""
+        with self._lock:
+            self._model_owner = None
+            idle, self._free = self._free, []
+            self._made += 1
+        for reader in idle:
+            reader.library.close()
 
     def close(self) -> None:
         """Close every idle library now, and the others when they come back."""
@@ -90,16 +101,17 @@ class RetrieverPool:
         try:
             identity, made_with = library.identity(), library.fingerprint()
             with self._lock:
-                owner = self._model_owner
+                owner, made = self._model_owner, self._made
             if owner is not None and (owner.identity, owner.made_with) == (identity, made_with):
                 retriever = owner.retriever.with_library(library, lambda: self._open_indexes(library))
-                return Reader(library, retriever, identity, made_with)
-            reader = Reader(library, self._make(library), identity, made_with)
+                return Reader(library, retriever, identity, made_with, made)
+            reader = Reader(library, self._make(library), identity, made_with, made)
         except BaseException:
             library.close()
             raise
         with self._lock:
-            self._model_owner = reader
+            if made == self._made:
+                self._model_owner = reader
         return reader
 
     def _is_current(self, reader: Reader) -> bool:

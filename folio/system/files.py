@@ -29,7 +29,7 @@ TRIES, PAUSE_S = 50, 0.02  # while another program uses a file for a moment
 # Seconds after which a temporary folder is deleted: the user has seen its pictures, or its command has ended
 KEPT_S = 24 * 3600
 # The names of make_folder: tempfile adds eight characters to the prefix
-_TEMPORARY = re.compile(r"folio-(?:bm25|pages|plot|ray|zotero)-[a-z0-9_]{8}")
+_TEMPORARY = re.compile(r"folio-(?:backup|bibliography|bm25|pages|plot|ray|restore|zotero)-[a-z0-9_]{8}")
 # The files and folders that Folio writes in the folder of a store
 NAMES = (
     *("library.*", "user[.-]*", "rebuild.*", "takeover*", "vectors*", "lexical*", "fine", "pdfs"),
@@ -261,7 +261,7 @@ def shortened(name: str, longest: int) -> str:
 def make_folder(prefix: str) -> Path:
     """A new temporary folder that only this user can read. Deletes old ones that killed commands have left.
 
-    prefix: "folio-bm25-", "folio-pages-", "folio-plot-", "folio-ray-" or "folio-zotero-"
+    prefix: "folio-" and a name that _TEMPORARY has, and "-"
     """
     _delete_old()
     return Path(tempfile.mkdtemp(prefix=prefix))

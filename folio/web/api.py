@@ -60,6 +60,8 @@ from folio.web.projects import project_routes
 from folio.web.questions import Busy
 from folio.web.reviews import Reviews, review_routes
 from folio.web.service import Service
+from folio.web.settings import MAX_BACKUP, MAX_BIBLIOGRAPHY, NotYours, SettingsDesk
+from folio.web.settings_routes import settings_routes
 from folio.web.stream import (
     EventStream,
     RequestCancelled,
@@ -110,11 +112,17 @@ _NO_TELEMETRY: TelemetryConfig = {
 
 
 def make_web(
-    app: App, rules: AccessRules, online: Online | None = None, *, assistants_write: bool = False
+    app: App,
+    rules: AccessRules,
+    online: Online | None = None,
+    *,
+    assistants_write: bool = False,
+    go_online: Callable[[], Online] | None = None,
 ) -> FastAPI:
     """The API and the page for one store, behind the request guard. online: services on the internet, if allowed.
 
-    assistants_write: whether assistants at /mcp may add notes.
+    assistants_write: whether assistants at /mcp may add notes. go_online: opens the services once a person allows it in
+    the page.
     """
     service, threads = Service(app, online), RequestThreads()
     answers = Answers(service, threads)
@@ -165,6 +173,7 @@ def make_web(
         _event_routes(broadcast),
         review_routes(Reviews(app, threads, service.retrievers, rules.url)),
         table_routes(app, fillings, service.undo, rules.url, _RepeatedRoute),
+        settings_routes(SettingsDesk(app, service, rules, go_online), service.tasks, _RepeatedRoute),
         openai_routes(app, service, answers, threads, rules, _RepeatedRoute),
     ):
         web.include_router(routes)
@@ -172,7 +181,8 @@ def make_web(
     web.router.routes.append(Route("/mcp", assistants, include_in_schema=False))
     web.add_middleware(TellsOfChanges, broadcast=broadcast)
     max_upload = app.limits(1).max_file_mb * 10**6
-    limits = {"/papers": max_upload + _MAX_BODY, "/uploads": max_upload}
+    limits = {"/papers": max_upload + _MAX_BODY, "/uploads": max_upload, "/backup": MAX_BACKUP}
+    limits |= dict.fromkeys(("/bibliography", "/bibliography/preview"), MAX_BIBLIOGRAPHY)
     web.add_middleware(
         GZipMiddleware, minimum_size=1000, compresslevel=6, exclude_content_types=(*ALREADY_COMPRESSED, *_NOT_JSON)
     )
@@ -822,13 +832,13 @@ def _upload_routes(queue: UploadQueue) -> APIRouter:
 
 def _event_routes(broadcast: Broadcast) -> APIRouter:
     routes = APIRouter(tags=["Events"], route_class=_RepeatedRoute)
-    kinds = ("hello", "papers", "failures", "uploads", "notes", "tables", "conversations", "projects")
+    kinds = ("hello", "papers", "failures", "uploads", "notes", "tables", "conversations", "projects", "tasks")
 
     @routes.get("/events", response_class=EventSourceResponse, responses=_event_stream(*kinds))
     async def follow_events() -> EventSourceResponse:
         """What changes in the library, also by other programs, within two seconds: `hello` first, then `papers`,
-        `failures`, `uploads`, `notes`, `tables`, `projects` and `conversations`. After another `hello`, load everything
-        again."""
+        `failures`, `uploads`, `notes`, `tables`, `projects`, `conversations` and `tasks`. After another `hello`, load
+        everything again."""
         broadcast.require_room()
         return EventSourceResponse(broadcast.listen())
 
@@ -847,6 +857,7 @@ def _download(content: str | bytes, media_type: str, name: str) -> Response:
 STATUSES: tuple[tuple[type[errors.FolioError], int], ...] = (
     (errors.NotKnown, 404),
     (errors.NetworkOff, 403),
+    (NotYours, 403),
     (TooManyListeners, 503),
     (Busy, 409),
     (errors.ChangedElsewhere, 409),

@@ -16,11 +16,13 @@ from anyio import CapacityLimiter, to_thread
 
 from folio.errors import FolioError, StoreMissing
 from folio.schema import web as schema
+from folio.schema.settings import TasksJson
 from folio.store import notes, projects, tables
 from folio.store.conversations import Conversations, Summary
 from folio.store.library import Library
 from folio.store.rows import Stamp
 from folio.web.questions import Busy, is_listed
+from folio.web.tasks import Tasks
 from folio.web.uploads import UploadQueue
 
 if TYPE_CHECKING:
@@ -45,7 +47,10 @@ class TooManyListeners(Busy):
 class StoreWatch:
     """Compares the store with what it was at the last look. For one thread at a time."""
 
-    def __init__(self, open_library: Callable[[], Library], conversations: Conversations, uploads: UploadQueue) -> None:
+    def __init__(
+        self, open_library: Callable[[], Library], conversations: Conversations, uploads: UploadQueue, tasks: Tasks
+    ) -> None:
+        self._tasks = tasks
         self._open_library = open_library
         self._conversations = conversations
         self._uploads = uploads
@@ -65,6 +70,7 @@ class StoreWatch:
         self._listed: dict[str, Summary] = {}
         self._queue_version: Hashable = None
         self._queue: schema.UploadsEvent | None = None
+        self._tasks_version = self._tasks.version
 
     def hello(self) -> Event:
         """The event for a listener that has to load everything."""
@@ -73,7 +79,7 @@ class StoreWatch:
     def look(self) -> list[Event]:
         """The changes since the last look; what cannot be read now is compared at the next one."""
         events: list[Event] = []
-        for changes in (self._library_changes, self._conversation_changes, self._upload_changes):
+        for changes in (self._library_changes, self._conversation_changes, self._upload_changes, self._task_changes):
             try:
                 events += changes()
             except (FolioError, OSError) as error:
@@ -161,6 +167,12 @@ class StoreWatch:
             self._queue_version, self._queue = version, self._uploads.counts()
             if self._queue != before:
                 yield "uploads", self._queue
+
+    def _task_changes(self) -> Iterator[Event]:
+        version = self._tasks.version
+        if version != self._tasks_version:
+            self._tasks_version = version
+            yield "tasks", TasksJson(tasks=self._tasks.state())
 
 
 def _papers(library: Library) -> dict[str, Hashable]:

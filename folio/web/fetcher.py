@@ -68,7 +68,15 @@ class PaperFetcher:
         self._app = app
         self._paper_files = paper_files
         self._online = online
-        self._folder = Path(os.path.abspath(app.papers_folder))  # as ingestion stores paths
+
+    @property
+    def _folder(self) -> Path:
+        """PAPERS_DIR, as ingestion stores paths. The setting may change."""
+        return Path(os.path.abspath(self._app.papers_folder))
+
+    def go_online(self, online: Online | None) -> None:
+        """Use services on the internet from now on, or no longer."""
+        self._online = online
 
     @property
     def is_online(self) -> bool:

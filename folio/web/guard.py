@@ -101,6 +101,12 @@ class AccessRules:
         return f"http://{host}:{self.port}/"
 
     @property
+    def is_private(self) -> bool:
+        """Whether nobody but this computer is to reach the server: whoever asks is the person at it, who may change
+        settings."""
+        return self.token is None and not self.public_url and is_loopback(self.host)
+
+    @property
     def public(self) -> Origin | None:
         """The origin of the public address; None without one."""
         return parse_origin("/".join(self.public_url.split("/")[:3]))

@@ -78,9 +78,13 @@ class PaperFiles:
 
     def __init__(self, app: App) -> None:
         self._app = app
-        self._folder = Path(os.path.abspath(app.papers_folder))  # as ingestion stores paths
         self._writing = Lock()
         self._hashes: dict[tuple[str, int, int], str] = {}  # (path, size, mtime in ns) -> SHA-256
+
+    @property
+    def _folder(self) -> Path:
+        """PAPERS_DIR, as ingestion stores paths. The setting may change."""
+        return Path(os.path.abspath(self._app.papers_folder))
 
     def pdf(self, library: Library, paper: str) -> Path:
         """The file of the paper with this id, unchanged since it was ingested.

@@ -15,6 +15,7 @@ from folio.answer.chat import warm_up
 from folio.app import App
 from folio.console import say
 from folio.errors import ModelError, PaperError, StoreError, StoreMissing
+from folio.ingest.discovery import Outcome
 from folio.papers.edits import edited, key_in, retagged, reverted
 from folio.papers.metadata import NO_METADATA, Metadata, Source
 from folio.papers.model import Paper, require_page
@@ -37,8 +38,9 @@ from folio.web.pages import CACHED_TEXTS, Cache, PageOfText, PageReader, PageVie
 from folio.web.papers import PaperFiles, list_papers, removed_papers, require_papers
 from folio.web.projects import Projects
 from folio.web.questions import Questions, as_known_now, is_listed, papers_of_replies, unanswered_json
-from folio.web.stream import RequestCancelled, StageProgress
+from folio.web.stream import RequestCancelled
 from folio.web.suggestions import Suggestions
+from folio.web.tasks import FolderReading, PapersProgress, Report, Tasks
 from folio.web.undo import Undo
 from folio.web.uploads import UploadQueue
 
@@ -68,6 +70,8 @@ class Service:
         self.paper_pages = PaperPages(app, self._conversations)
         self.projects = Projects(app, self._conversations)
         self.undo = Undo()
+        self.tasks = Tasks()
+        self._reading = FolderReading(self.tasks)
         self._sync = self._made_sync()
 
     def _made_sync(self) -> Sync | None:
@@ -76,17 +80,37 @@ class Service:
         if not watched.folders and not watched.zotero:
             return None
 
-        def check_cancelled() -> None:
-            if sync.is_stopping:
-                raise RequestCancelled
-
-        def progress(_: int) -> AbstractContextManager[StageProgress]:
-            return nullcontext(StageProgress(lambda *_: None, check_cancelled))
-
-        hooks = Hooks(self.paper_files.writing, progress, lambda _: None, most=_SYNCED_AT_ONCE)
+        reading = self._reading = FolderReading(self.tasks)
+        hooks = Hooks(
+            self.paper_files.writing, reading.progress, lambda _: None, most=_SYNCED_AT_ONCE, planned=reading.planned
+        )
         zotero = ZoteroChoice() if watched.zotero else None
-        sync = Sync(self._app, watched.folders, zotero, hooks, watched.poll_s)
-        return sync
+        return Sync(self._app, watched.folders, zotero, hooks, watched.poll_s)
+
+    def follow_folders(self) -> None:
+        """Keep the library in step with the folders that the settings name now."""
+        self._stop_sync()
+        self._sync = self._made_sync()
+        if self._sync is not None:
+            self._sync.start(RequestCancelled)
+
+    def _stop_sync(self) -> None:
+        if self._sync is not None:
+            self._reading.stopping.set()
+            self._sync.stop()
+
+    def sync_zotero(self, report: Report) -> list[Outcome]:
+        """Take over what is in Zotero now. Raises as `Sync.run` does when it is strict."""
+        outcomes: list[Outcome] = []
+
+        def progress(files: int) -> AbstractContextManager[PapersProgress]:
+            return nullcontext(PapersProgress(report, 0, files))
+
+        hooks = Hooks(self.paper_files.writing, progress, outcomes.extend)
+        sync = Sync(self._app, (), ZoteroChoice(), hooks)
+        report.step("looking")
+        sync.run(sync.stop, strict=True)
+        return outcomes
 
     def start(self) -> None:
         """Start background threads: the queue of uploads, loading models, checking indexes, deleting stale uploads."""
@@ -108,8 +132,8 @@ class Service:
         run_in_background(self._pages.start)
 
     def close(self) -> None:
-        if self._sync is not None:
-            self._sync.stop()
+        self._stop_sync()
+        self.tasks.stop()
         self.uploads.stop()
         self._pages.close()
         self.retrievers.close()
@@ -120,7 +144,7 @@ class Service:
         return OwnQuestions(self._app, self.retrievers, self._conversations, self.questions, is_answering)
 
     def watch(self) -> StoreWatch:
-        return StoreWatch(self._app.open_library, self._conversations, self.uploads)
+        return StoreWatch(self._app.open_library, self._conversations, self.uploads, self.tasks)
 
     # State of the index
 

@@ -60,6 +60,18 @@ declare namespace Api {
     file: string;
   }
 
+  interface Body_import_bibliography_bibliography_post {
+    file: string;
+  }
+
+  interface Body_preview_bibliography_bibliography_preview_post {
+    file: string;
+  }
+
+  interface Body_restore_backup_backup_post {
+    file: string;
+  }
+
   interface CancelledUploads {
     cancelled: number;
   }
@@ -96,6 +108,11 @@ declare namespace Api {
 
   interface ChangedPapers {
     changed: number;
+  }
+
+  interface ChangedSettings {
+    settings: SettingsJson;
+    needs_rebuild: string;
   }
 
   interface ChatReply {
@@ -291,6 +308,10 @@ declare namespace Api {
   interface ConversationsEvent {
     changed: (string)[];
     deleted: (string)[];
+  }
+
+  interface DeletedLog {
+    deleted: number;
   }
 
   interface DifferenceJson {
@@ -587,6 +608,21 @@ declare namespace Api {
     read_page: number;
   }
 
+  interface LogJson {
+    questions: (LoggedQuestion)[];
+    count: number;
+    logged: boolean;
+  }
+
+  interface LoggedQuestion {
+    asked: string;
+    question: string;
+    answer: string;
+    model: string;
+    feedback: "" | "good" | "bad";
+    sources: number;
+  }
+
   interface ManyEdits {
     papers: (string)[];
     add_tags?: (string)[];
@@ -594,6 +630,13 @@ declare namespace Api {
     add_collections?: (string)[];
     remove_collections?: (string)[];
     edits?: PaperEdits;
+  }
+
+  interface MatchedEntry {
+    key: string;
+    paper: string;
+    title: string;
+    changes: (string)[];
   }
 
   interface Message {
@@ -611,11 +654,11 @@ declare namespace Api {
     missing?: (string)[];
   }
 
-  interface ModelJson {
-    id: string;
-    object: "model";
-    created: number;
-    owned_by: "folio";
+  interface ModelPlaceJson {
+    kind: "ollama" | "openai";
+    url: string;
+    version: string;
+    is_local: boolean;
   }
 
   interface ModelServerJson {
@@ -1042,6 +1085,10 @@ declare namespace Api {
     searches: (string)[];
   }
 
+  interface PullRequest {
+    model: string;
+  }
+
   interface QuoteJson {
     paper: string;
     file: string;
@@ -1062,6 +1109,11 @@ declare namespace Api {
 
   interface ReadingRequest {
     page: number;
+  }
+
+  interface RebuildRequest {
+    changes?: Record<string, string | null>;
+    drops_missing?: boolean;
   }
 
   interface ReferenceJson {
@@ -1103,6 +1155,13 @@ declare namespace Api {
 
   interface ResponseFormat {
     type: string;
+  }
+
+  interface Restored {
+    conversations: number;
+    questions: number;
+    notes: number;
+    edits: number;
   }
 
   interface RestoredPapers {
@@ -1284,6 +1343,26 @@ declare namespace Api {
     short: [number, number] | null;
   }
 
+  interface SettingChanges {
+    changes: Record<string, string | null>;
+  }
+
+  interface SettingJson {
+    name: string;
+    value: string;
+    origin: "environment" | "file" | "checkout" | "default";
+    choices: (string)[];
+  }
+
+  interface SettingsJson {
+    changeable: boolean;
+    file: string;
+    settings: (SettingJson)[];
+    rebuild: string;
+    logged: boolean;
+    is_shared: boolean;
+  }
+
   interface SimilarPaperJson {
     paper: string;
     title: string;
@@ -1291,11 +1370,22 @@ declare namespace Api {
     score: number;
   }
 
+  interface SizeJson {
+    what: "library" | "indexes" | "user" | "copies" | "uploads" | "cache" | "papers";
+    bytes: number;
+    place: string;
+  }
+
   interface SpanOfPaper {
     paper: string;
     start: number;
     end: number;
     quote: string;
+  }
+
+  interface StorageJson {
+    sizes: (SizeJson)[];
+    copies: (string)[];
   }
 
   interface StoreJson {
@@ -1444,6 +1534,12 @@ declare namespace Api {
     error: AnswerErrorJson | null;
   }
 
+  interface UnmatchedEntry {
+    key: string;
+    title: string;
+    why: string;
+  }
+
   interface UploadJson {
     id: string;
     file: string;
@@ -1521,5 +1617,38 @@ declare namespace Api {
     origin: "" | "page" | "pdf metadata" | "identifier" | "file date" | "cited works" | "file name" | "arxiv" | "openalex" | "crossref" | "semanticscholar" | "europepmc" | "bibliography" | "zotero" | "person";
     sure: boolean;
     value: number | null;
+  }
+
+  interface ZoteroJson {
+    folder: string;
+    pdfs: number;
+    is_followed: boolean;
+    problem: ErrorBody | null;
+  }
+
+  interface folio__schema__openai__ModelJson {
+    id: string;
+    object: "model";
+    created: number;
+    owned_by: "folio";
+  }
+
+  interface folio__schema__openai__ModelsJson {
+    object: "list";
+    data: (folio__schema__openai__ModelJson)[];
+  }
+
+  interface folio__schema__settings__ModelJson {
+    name: string;
+    source: "builtin" | "ollama" | "openai" | "files";
+    use: "answers" | "search" | "ranking" | "checking";
+    bytes: number | null;
+    in_use: boolean;
+  }
+
+  interface folio__schema__settings__ModelsJson {
+    models: (folio__schema__settings__ModelJson)[];
+    servers: (ModelPlaceJson)[];
+    wanted: (string)[];
   }
 }
