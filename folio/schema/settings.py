@@ -102,7 +102,7 @@ class PullRequest(Strict):
     model: Annotated[str, Field(pattern=MODEL_NAME, max_length=LONGEST_NAME)]
 
 
-class ModelJson(Strict):
+class KnownModel(Strict):
     """A model that is there."""
 
     name: str
@@ -114,8 +114,8 @@ class ModelJson(Strict):
     in_use: bool
 
 
-class ModelsJson(Strict):
-    models: list[ModelJson]
+class KnownModels(Strict):
+    models: list[KnownModel]
     servers: list[ModelPlaceJson]
     wanted: list[str]
     """Models that Ollama could get, which the settings name and it does not have."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import date
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -44,6 +44,7 @@ from folio.schema.papers import (
     at,
     details,
 )
+from folio.schema.remedies import OnPage, on_page
 from folio.search.filters import YEARS, PaperFilter
 from folio.services.answers import SearchQuery, SearchSource, Sort
 from folio.services.keep import Candidate, identifier_of
@@ -77,8 +78,8 @@ class ErrorBody(Strict):
 
     error: Annotated[str, at("happened")]
     """What happened."""
-    remedy: str
-    """What to do."""
+    remedy: OnPage
+    """What to do, with no command: the page has a place for it."""
 
 
 class InvalidBody(ErrorBody):
@@ -270,7 +271,7 @@ class SearchReply(Strict):
     query: str
     hits: list[SearchHitJson]
     """Best first; none if no word of the query is known."""
-    notice: str = ""
+    notice: OnPage = ""
     """A remark to show with them, such as that no passage has the query's words; "" for none."""
     models: Models
     elapsed_ms: Milliseconds
@@ -330,6 +331,14 @@ class ChatReply(AnswerJson):
     """Whether the answer was stopped: it has the sentences that were sent before."""
     key: str = ""
     """The `key` of the request, or one that the server chose; "" in answers of older versions."""
+    notice: OnPage
+
+    @model_validator(mode="after")
+    def _say_remark_on_page(self) -> Self:
+        """A remark has no quote, and may name the command that lists the same papers."""
+        if self.remark and (said := on_page(self.remark).text) != self.remark.strip():
+            vars(self).update(answer=self.answer.replace(self.remark, said), remark=said)  # before anybody has it
+        return self
 
     @model_validator(mode="before")
     @classmethod
@@ -525,13 +534,13 @@ class FailureJson(Strict):
 
     file: Annotated[str, at("file", "name")]
     error: Annotated[str, at("happened")]
-    remedy: str
+    remedy: OnPage
 
 
 class PaperList(Strict):
     papers: list[ListedPaperJson]
     failures: list[FailureJson]
-    notice: str = ""
+    notice: OnPage = ""
     """What is missing in the ranking; "" if nothing."""
 
 
@@ -664,7 +673,7 @@ class Health(Strict):
     fingerprint: dict[str, str]
     """The models and settings of the index."""
     models: Models
-    better: list[str]
+    better: list[OnPage]
     """What would improve answers."""
     chat_models: list[str]
     """Models that a request may name, in addition to "builtin"."""
@@ -707,7 +716,7 @@ class ProgressEvent(Strict):
 class AddedEvent(Strict):
     status: Status
     paper: PaperJson
-    notes: list[str]
+    notes: list[OnPage]
 
 
 def paper_details(
@@ -944,7 +953,7 @@ class FetchedEvent(Strict):
     status: Status
     """"unchanged" if it was there before."""
     paper: PaperJson
-    notes: list[str]
+    notes: list[OnPage]
 
 
 class FetchFailedEvent(Strict):
@@ -953,7 +962,7 @@ class FetchFailedEvent(Strict):
     id: str
     title: str
     error: str
-    remedy: str
+    remedy: OnPage
 
 
 class FetchDoneEvent(Strict):
@@ -1037,10 +1046,10 @@ class UploadJson(Strict):
     """The paper's id, once it was added."""
     title: str
     pages: Count
-    notes: list[str]
+    notes: list[OnPage]
     error: str
     """Why it failed; empty if it did not."""
-    remedy: str
+    remedy: OnPage
 
 
 class UploadsJson(Strict):

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from folio.app import App
-from folio.errors import NetworkOff, PaperError, SourceError, command
+from folio.errors import NetworkOff, PaperError, SourceError
 from folio.ingest.discovery import Status
 from folio.papers.identifiers import Identifier, find_identifier, parse_identifier
 from folio.papers.model import Paper, SourceFile
@@ -27,7 +27,7 @@ from folio.web.stream import SendEvent, StageProgress
 
 Check = Callable[[], None]  # raises to cancel
 MOST_SHOWN = 10  # works for a question
-_START = f"Start it with `{command('serve --online')}`, or set `ONLINE=true`."
+_START = "Turn it on in Settings, under Internet."
 _OFF = f"Off: this Folio contacts no service on the internet. {_START}"
 _BY_HAND = "Get the file in a browser, and drop it onto the page."
 _ON = (

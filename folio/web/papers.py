@@ -17,7 +17,7 @@ from time import time
 from typing import BinaryIO, NamedTuple
 
 from folio.app import EDIT_WAIT_S, App
-from folio.errors import NotKnown, PaperError, StoreBusy, StoreError, StoreMissing, command
+from folio.errors import NotKnown, PaperError, StoreBusy, StoreError, StoreMissing
 from folio.ingest.discovery import IngestProgress, Outcome
 from folio.ingest.removed import Emptied, is_due
 from folio.papers.model import Failure, Paper, SourceFile
@@ -104,7 +104,7 @@ class PaperFiles:
             return copy
         raise PaperError(
             f"The file {paths[0].name} is missing or has changed since it was ingested.",
-            f"Put the original file back, or run `{command('ingest')}` again.",
+            "Put the original file back, or read your folders again in Settings.",
         )
 
     def save_upload(self, content: BinaryIO, name: str) -> Upload:

@@ -154,7 +154,7 @@ class SettingsDesk:
 
     # Models
 
-    def models(self) -> schema.ModelsJson:
+    def models(self) -> schema.KnownModels:
         """The models that are there, with their sizes."""
         app = self._app.at_a_glance()
         return _models_of(app, self._service.health().models)
@@ -421,7 +421,7 @@ def _require_folders(changes: Mapping[str, str | None]) -> None:
             raise UsageError(f"There is no folder {folder}.", "Choose a folder that is there.")
 
 
-def _models_of(app: App, used: Mapping[str, str]) -> schema.ModelsJson:
+def _models_of(app: App, used: Mapping[str, str]) -> schema.KnownModels:
     """The models that are there. used: role -> the model in use, as health has it."""
     servers: list[schema.ModelPlaceJson] = []
     found = [_builtin(use, used) for use in ("search", "ranking", "answers")]
@@ -439,11 +439,11 @@ def _models_of(app: App, used: Mapping[str, str]) -> schema.ModelsJson:
         role = "reranker" if use == "ranking" else "verifier"
         in_use = name.rpartition("/")[2] in used.get(role, "")
         found.append(_model(name, "files", use, _size_of(folder), in_use))
-    return schema.ModelsJson(models=found, servers=servers, wanted=wanted)
+    return schema.KnownModels(models=found, servers=servers, wanted=wanted)
 
 
 def _add_ollama(
-    app: App, used: Mapping[str, str], servers: list[schema.ModelPlaceJson], found: list[schema.ModelJson]
+    app: App, used: Mapping[str, str], servers: list[schema.ModelPlaceJson], found: list[schema.KnownModel]
 ) -> list[str]:
     """Add Ollama and its models; returns the named models that it does not have."""
     ollama = app.models.ollama
@@ -464,13 +464,13 @@ def _add_ollama(
     return [name for name in app.models.named_models if name.removesuffix(":latest") not in names]
 
 
-def _model(name: str, source: str, use: str, size: int | None, in_use: bool) -> schema.ModelJson:
-    return schema.ModelJson.model_validate(
+def _model(name: str, source: str, use: str, size: int | None, in_use: bool) -> schema.KnownModel:
+    return schema.KnownModel.model_validate(
         {"name": name, "source": source, "use": use, "bytes": size or None, "in_use": in_use}
     )
 
 
-def _builtin(use: str, used: Mapping[str, str]) -> schema.ModelJson:
+def _builtin(use: str, used: Mapping[str, str]) -> schema.KnownModel:
     role = {"search": "embedder", "ranking": "reranker", "answers": "llm"}[use]
     names = {"search": "all-MiniLM-L6-v2", "ranking": "minilm-reader", "answers": ""}
     folder = Path(__file__).resolve().parents[1] / "models" / names[use]

@@ -41,7 +41,7 @@ def _add_settings(routes: APIRouter, desk: SettingsDesk) -> None:
         return desk.change(request)
 
     @routes.get("/settings/models")
-    def list_models() -> schema.ModelsJson:
+    def list_models() -> schema.KnownModels:
         """The models in use and the others that are there, with their sizes."""
         desk.require_owner()
         return desk.models()

@@ -34,7 +34,7 @@ ANSWERED = reply_of(
     replace(
         OUTCOMES,
         standalone_question="How long is the glacier of Aletsch?",
-        notice="It was cut: see `folio doctor`.",
+        notice="It was cut: see `some code`.",
         scope=IN_PROJECT,
     ),
     scope=ScopeJson(project=["Alpine ice"], year=["2020-"]),
@@ -63,7 +63,7 @@ FIELDS: dict[str, Shown] = {
     "sentences": Shown("It lies in the Bernese Alps."),
     "dropped_sentences": Shown("2", dict.fromkeys(("markdown", "zotero", "page"), _SEEN)),
     "left_out": Shown("It is 99 kilometres long.", {"zotero": _NOTES}),
-    "notice": Shown("It was cut: see folio doctor."),
+    "notice": Shown("It was cut: see some code."),
     "missing": Shown(REFUSED.missing[0], dict.fromkeys(("markdown", "zotero", "page"), "the refusal says so")),
     "warnings": Shown(WARNING),
     "model_failed": Shown("failed", dict.fromkeys(("markdown", "zotero", "page"), "the notice says so")),

@@ -17,7 +17,9 @@ from folio.system import env_file
 from folio.system.env_file import change_file, changed_text
 from tests.helpers.paths import ROOT
 
-COMMENTED = "# Papers\n\nexport PAPERS_DIR=/data # here\nllm = 'builtin'\r\nUNKNOWN=\"two\nlines\"\n  # the end\nnot a line"
+COMMENTED = (
+    "# Papers\n\nexport PAPERS_DIR=/data # here\nllm = 'builtin'\r\nUNKNOWN=\"two\nlines\"\n  # the end\nnot a line"
+)
 
 
 @pytest.fixture
@@ -47,7 +49,8 @@ def test_a_name_that_is_there_twice_is_set_once() -> None:
 
 
 @pytest.mark.parametrize(
-    "value", ["", " x ", "it's", "a\\b", "a\\'b", "#no comment", '"', "a b # c", "ü/Ö", "$HOME", "x=y", "C:\\Papers\\new"]
+    "value",
+    ["", " x ", "it's", "a\\b", "a\\'b", "#no comment", '"', "a b # c", "ü/Ö", "$HOME", "x=y", "C:\\Papers\\new"],
 )
 def test_a_value_is_read_as_it_was_written(path: Path, value: str) -> None:
     change_file(path, {"A": value, "B": "1"})

@@ -31,7 +31,7 @@ SOLAR = "The cells of the roof turn twenty percent of the light into electricity
 UNCLOSED = "<img src=x onerror=window.ran=true"  # closed tags are taken out when it comes
 HALF = Answer(b"%PDF-1.7\n" + b"x" * 5000, drips=True, length=10**6)
 OFF = "Off: this Folio contacts no service on the internet."
-START = "Start it with `python serve.py --online`, or set `ONLINE=true`."
+START = "Turn it on in Settings, under Internet."
 
 
 @pytest.fixture(autouse=True)

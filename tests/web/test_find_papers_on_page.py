@@ -63,7 +63,7 @@ def citations(tab: Tab) -> Locator:
 
 def test_off_the_page_says_so_and_asks_nobody(opened: Open, server: SourceServer, tmp_path: Path) -> None:
     off = "Off: this Folio contacts no service on the internet."
-    start = "Start it with python serve.py --online, or set ONLINE=true."
+    start = "Turn it on in Settings, under Internet."
     with Live(citing_papers(tmp_path, server)) as live:
         tab = opened(live, PHONE, "#ask")
         tab.page.keyboard.press("Alt+4")

@@ -313,7 +313,7 @@ def test_models_keys_and_commands_are_described(show: Open, monkeypatch: pytest.
     expect(tab.find("#view-notes")).to_be_visible()
     tab.find("#models-button").click()
     said = tab.find("#models-text")
-    expect(said).to_contain_text("Your settings choose built-in models. With EMBEDDER=auto, RERANKER=auto, LLM=auto")
+    expect(said).to_contain_text("Your settings choose built-in models. Others can be chosen in Settings.")
     expect(said).not_to_contain_text("best models")
     said.get_by_role("button", name="Find model servers").click()
     expect(said.get_by_role("status")).to_have_text("No model server answers at the usual ports of this computer.")

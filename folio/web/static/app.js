@@ -25,6 +25,7 @@ import { setUpReview } from "./review/review.js";
 import { setUpProjectList, setUpProjects } from "./projects/projects.js";
 import { setUpSearch } from "./search/search.js";
 import { InstructionSettings } from "./settings/instructions.js";
+import { setUpSettings } from "./settings/settings.js";
 import { stepThroughCitations } from "./shell/citation_steps.js";
 import { bindKeys, setUpKeys, showKeys } from "./shell/keys.js";
 import { formatShortcut } from "./shell/match_keys.js";
@@ -67,6 +68,7 @@ function setUpViews() {
   registerView({ name: "find", text: "view.find.title", section: section("find"), isTyped: true });
   registerView({ name: "notes", text: "notes", section: section("notes") });
   registerView({ name: "projects", text: "projects", section: section("projects"), under: "library" });
+  registerView({ name: "settings", text: "settings", section: section("settings"), under: "settings" }); // no link among them
   registerView({ name: "paper", text: "paper", section: section("paper"), under: "library", hasTitle: true });
   registerView({ name: "review", text: "review", section: section("review"), under: "library", hasTitle: true });
   renderNav(nav);
@@ -88,6 +90,7 @@ function setUpViews() {
   setUpReview(section("review"));
   setUpProjects(section("projects"), { ask: askProject });
   setUpProjectList(byId("side"));
+  setUpSettings(section("settings"), { line: byId("task-line"), link: byId("to-settings") });
 }
 
 function route() {
@@ -118,6 +121,7 @@ const listCommands = () => [
     text: t("project.is", { name: getProjectName(project) }),
     run: () => goTo({ view: "projects", id: "", query: { project } }),
   })),
+  { text: t("settings"), run: () => goTo({ view: "settings", id: "", query: {} }) },
   { text: t("command.theme"), run: toggleTheme },
   { text: t("command.models"), run: () => byId("models").showPopover() },
   { text: t("instructions.manage"), run: showInstructions },

@@ -654,6 +654,13 @@ declare namespace Api {
     missing?: (string)[];
   }
 
+  interface ModelJson {
+    id: string;
+    object: "model";
+    created: number;
+    owned_by: "folio";
+  }
+
   interface ModelPlaceJson {
     kind: "ollama" | "openai";
     url: string;
@@ -1624,31 +1631,5 @@ declare namespace Api {
     pdfs: number;
     is_followed: boolean;
     problem: ErrorBody | null;
-  }
-
-  interface folio__schema__openai__ModelJson {
-    id: string;
-    object: "model";
-    created: number;
-    owned_by: "folio";
-  }
-
-  interface folio__schema__openai__ModelsJson {
-    object: "list";
-    data: (folio__schema__openai__ModelJson)[];
-  }
-
-  interface folio__schema__settings__ModelJson {
-    name: string;
-    source: "builtin" | "ollama" | "openai" | "files";
-    use: "answers" | "search" | "ranking" | "checking";
-    bytes: number | null;
-    in_use: boolean;
-  }
-
-  interface folio__schema__settings__ModelsJson {
-    models: (folio__schema__settings__ModelJson)[];
-    servers: (ModelPlaceJson)[];
-    wanted: (string)[];
   }
 }

@@ -1,17 +1,18 @@
 // The view of conversations: ask, stop, return to an earlier one.
 
 import * as api from "../base/api.js";
-import { announce, byId, el, makeButton, makeIcon, renderProblem, showToast } from "../base/dom.js";
+import { announce, el, makeIcon, renderProblem, showToast } from "../base/dom.js";
 import { followCard } from "../base/card.js";
 import { onEvent } from "../base/events.js";
 import { goTo, linkTo, place } from "../base/router.js";
 import { EVERYTHING, getScope, health, library, loadHealth, options, selection, setOptions } from "../base/state.js";
-import { parts, t } from "../base/strings.js";
+import { t } from "../base/strings.js";
 import { currentQuery, followAddress, namesScope, readTurn } from "./address.js";
 import { box, composer, keepQuestion, setUpComposer, showQuestion, showRunning } from "./composer.js";
 import { Conversation } from "./conversation.js";
 import { loadConversations } from "./conversations.js";
 import { showFailure } from "../base/failure.js";
+import { renderFirstPapers } from "./first_papers.js";
 import { mode } from "./mode.js";
 import { setUpModels } from "./models.js";
 import { setUpOptions } from "./options.js";
@@ -270,21 +271,6 @@ function renderWelcome() {
     ),
   );
   loadExamples();
-}
-
-/** @param {number} megabytes of a file, at most */
-function renderFirstPapers(megabytes) {
-  const choose = el("span", { class: "as-link" }, t("ask.drop.choose"));
-  return [
-    el("h1", {}, t("ask.first")),
-    el("p", { class: "lead" }, t("ask.first.text")),
-    makeButton(
-      "drop",
-      () => byId("files").click(),
-      el("span", { class: "drop-title" }, parts("ask.drop", { choose })),
-      el("span", { class: "drop-note" }, t("ask.drop.note", { megabytes })),
-    ),
-  ];
 }
 
 /** @param {string} name @param {string} does */

@@ -406,3 +406,61 @@ export async function deleteNote(id, undo) {
     if (!(thrown instanceof ApiError && thrown.status === 404)) throw thrown;
   }
 }
+
+// Settings
+
+/** @returns {Promise<Api.SettingsJson>} */
+export const getSettings = () => getJson("/settings", { cache: "no-store" });
+
+/** @param {Record<string, string | null>} changes @returns {Promise<Api.ChangedSettings>} */
+export const changeSettings = (changes) => getJson("/settings", sendJson("PATCH", { changes }));
+
+/** @returns {Promise<Api.KnownModels>} */
+export const listModels = () => getJson("/settings/models", { cache: "no-store" });
+
+/** @returns {Promise<Api.TasksJson>} */
+export const listTasks = () => getJson("/tasks", { cache: "no-store" });
+
+/** @param {"read" | "zotero"} kind @returns {Promise<Api.TaskJson>} */
+export const startTask = (kind) => getJson(`/tasks/${kind}`, { method: "POST" });
+
+/** @param {Api.RebuildRequest} request @returns {Promise<Api.TaskJson>} */
+export const startRebuild = (request) => getJson("/tasks/rebuild", postJson(request));
+
+/** @param {string} model @returns {Promise<Api.TaskJson>} */
+export const startPull = (model) => getJson("/tasks/pull", postJson({ model }));
+
+/** @param {string} id */
+export const endTask = (id) => request(`/tasks/${id}`, { method: "DELETE" });
+
+/** @param {string} path "" for the home folder @returns {Promise<Api.FolderListing>} */
+export const listFolders = (path) => getJson(`/settings/folders?${new URLSearchParams({ path })}`);
+
+/** @returns {Promise<Api.ZoteroJson>} */
+export const getZotero = () => getJson("/settings/zotero", { cache: "no-store" });
+
+/** @returns {Promise<Api.StorageJson>} */
+export const getStorage = () => getJson("/settings/storage", { cache: "no-store" });
+
+/** @param {string} path @param {File} file */
+const sendFile = (path, file) => {
+  const body = new FormData();
+  body.append("file", file);
+  return getJson(path, { method: "POST", body });
+};
+
+/** What an import of a bibliography changes; with take, it is imported. */
+/** @param {File} file @param {{take: boolean}} how @returns {Promise<Api.BibliographyJson>} */
+export const sendBibliography = (file, { take }) => sendFile(take ? "/bibliography" : "/bibliography/preview", file);
+
+/** @param {File} file @returns {Promise<Api.Restored>} */
+export const restoreBackup = (file) => sendFile("/backup", file);
+
+/** @param {string} day @returns {Promise<Api.Restored>} */
+export const restoreCopy = (day) => getJson(`/backup/${day}`, { method: "POST" });
+
+/** @param {number} most @returns {Promise<Api.LogJson>} */
+export const getLog = (most) => getJson(`/log?${new URLSearchParams({ most: String(most) })}`, { cache: "no-store" });
+
+/** @returns {Promise<Api.DeletedLog>} */
+export const deleteLog = () => getJson("/log", { method: "DELETE" });

@@ -117,8 +117,18 @@ export function formatCommands(text) {
   return text.split(COMMAND).map((part, index) => (index % 2 ? el("code", {}, part) : part));
 }
 
+/**
+ * The word Settings leads to them, where a remedy is there.
+ * @param {(string | Node)[]} nodes @returns {(string | Node)[]}
+ */
+const linkSettings = (nodes) =>
+  nodes.flatMap((node) => (typeof node === "string" ? node.split(/(?<=in )(Settings)\b/).map(linkOdd) : [node]));
+
+/** @param {string} part @param {number} at @returns {string | Node} */
+const linkOdd = (part, at) => (at % 2 ? el("a", { href: "#settings" }, part) : part);
+
 /** A message of the server, which may name papers and commands. @param {string | null | undefined} text */
-export const renderMessage = (text) => el("bdi", {}, formatCommands(withoutCitations(text ?? "")));
+export const renderMessage = (text) => el("bdi", {}, linkSettings(formatCommands(withoutCitations(text ?? ""))));
 
 /**
  * An error and what to do about it, with a button if `retry` is given, and others beside it.
@@ -128,7 +138,7 @@ export const renderMessage = (text) => el("bdi", {}, formatCommands(withoutCitat
 export function renderProblem(error, retry, label = t("again"), ...others) {
   const happened = el("p", { class: "happened" }, formatCommands(error.error));
   const box = el("div", { class: "problem", role: "alert" }, happened);
-  if (error.remedy) box.append(el("p", {}, formatCommands(error.remedy)));
+  if (error.remedy) box.append(el("p", {}, linkSettings(formatCommands(error.remedy))));
   if (retry) box.append(el("div", { class: "row" }, makeButton("button", retry, makeIcon("again"), label), others));
   return box;
 }

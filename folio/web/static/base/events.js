@@ -9,13 +9,14 @@
  * @property {object} notes
  * @property {Api.ConversationsEvent} conversations
  * @property {Api.ProjectsEvent} projects
+ * @property {Api.TasksJson} tasks long work of the server
  * @property {object} away the connection was lost; `hello` follows once it is there again
  */
 
 /** @typedef {keyof Events} Kind */
 
 /** @type {Kind[]} */
-const KINDS = ["hello", "papers", "uploads", "failures", "notes", "conversations", "projects"];
+const KINDS = ["hello", "papers", "uploads", "failures", "notes", "conversations", "projects", "tasks"];
 const AGAIN_MS = 5000; // after which a connection that the server has refused is tried again
 const NAME = `folio-events ${location.pathname}`; // of the lock and of the channel, in all tabs of this server
 

@@ -19,10 +19,10 @@
  * @property {Reading & Look | null} reading
  */
 
-/** @typedef {"ask" | "search" | "library" | "find" | "notes" | "projects" | "paper" | "review"} View */
+/** @typedef {"ask" | "search" | "library" | "find" | "notes" | "settings" | "projects" | "paper" | "review"} View */
 
 /** @type {View[]} */
-const VIEWS = ["ask", "search", "library", "find", "notes", "projects", "paper", "review"];
+const VIEWS = ["ask", "search", "library", "find", "notes", "settings", "projects", "paper", "review"];
 const LOOK = {
   as: /^(text|picture)$/,
   zoom: /^(width|page|\d{2,3})$/, // what fits, or percent

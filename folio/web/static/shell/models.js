@@ -1,18 +1,14 @@
 // The footer: how many papers there are, and which models are used; a panel says more about both.
 
 import { findModelServers, toApiError } from "../base/api.js";
-import { el, formatCommands, isolate, makeButton } from "../base/dom.js";
+import { el, formatCommands, isolate, makeButton, renderMessage } from "../base/dom.js";
 import { health } from "../base/state.js";
 import { t } from "../base/strings.js";
 
 const MEGABYTE = 1e6;
 
-/** The settings that choose the models. @type {[keyof Api.Health["models"], string][]} */
-const SETTINGS = [
-  ["embedder", "EMBEDDER"],
-  ["reranker", "RERANKER"],
-  ["llm", "LLM"],
-];
+/** @type {(keyof Api.Health["models"])[]} */
+const ROLES = ["embedder", "reranker", "llm"];
 
 /** @param {Api.Health} now */
 function renderLine({ store, models }) {
@@ -51,10 +47,8 @@ function listFacts({ models, store, fingerprint }) {
 
 /** A hint that the settings choose built-in models. @param {Api.Health} now */
 function describeChosen({ models, better }) {
-  const chosen = SETTINGS.filter(([role]) => /built in/.test(models[role] ?? ""));
-  if (better.length || !chosen.length) return [];
-  const settings = chosen.map(([, setting]) => `\`${setting}=auto\``).join(", ");
-  return [el("p", {}, formatCommands(t("models.chosen", { settings })))];
+  const chosen = ROLES.some((role) => /built in/.test(models[role] ?? ""));
+  return better.length || !chosen ? [] : [el("p", {}, renderMessage(t("models.chosen")))];
 }
 
 /** The model servers that were found. */
@@ -76,12 +70,12 @@ async function showServers() {
 /** @param {Api.Health} now */
 function renderText(now) {
   const facts = listFacts(now).flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, isolate(value))]);
-  const steps = now.better.map((step) => el("li", {}, formatCommands(step[0].toUpperCase() + step.slice(1))));
+  const steps = now.better.map((step) => el("li", {}, renderMessage(step[0].toUpperCase() + step.slice(1))));
   return [
     el("dl", {}, facts),
     ...(steps.length ? [el("h3", {}, t("models.improve")), el("ul", {}, steps)] : []),
     ...describeChosen(now),
-    el("p", {}, formatCommands(t("models.doctor"))),
+    el("p", {}, renderMessage(t("models.doctor"))),
     makeButton("button", showServers, t("models.find")),
     found,
   ];
