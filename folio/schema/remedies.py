@@ -63,7 +63,7 @@ _RULES: tuple[tuple[str, str, Action], ...] = (
     (rf"(?:Delete the folder and run|Get them with|Run) {_GET},? or set [^.;,]+",
      "Choose another model in Settings", "models"),
     (rf"Run {_INSTALL},? or set [^.;,]+", "Choose another model in Settings", "models"),
-    (rf"[Rr]un {_GET}", "get its files with Folio's installation", "models"),
+    (rf"[Rr]un {_GET}", "install the cross-encoder", "models"),
     (rf"Run {_INSTALL}", "Ask whoever installed Folio to add them", ""),
     (r"Start it with `ollama serve`, or set LLM=builtin and EMBEDDER=builtin to work without it",
      "Start Ollama, or choose built-in models in Settings", "models"),
@@ -113,23 +113,24 @@ def on_page(text: str) -> PageRemedy:
     PageRemedy(text='Rebuild the index in Settings, or restore the previous settings.', action='rebuild', is_whole=True)
     """
     action: Action = ""
+    is_sentence = text[:1].isupper()
     for pattern, words, button in _COMPILED:
         changed = pattern.sub(words, text)
         if changed != text:
             action = action or button
             text = changed
-    text = _with_capitals(text.strip())
+    text = _with_capitals(text.strip(), is_sentence=is_sentence)
     if not COMMAND.search(text):
         return PageRemedy(text, action)
     kept = " ".join(part for part in _SENTENCE.split(text) if not COMMAND.search(part))
     return PageRemedy(kept or "Settings may help.", action, is_whole=False)
 
 
-def _with_capitals(text: str) -> str:
+def _with_capitals(text: str, *, is_sentence: bool) -> str:
     """A verb that has come into the middle of a sentence is small there, and one at its beginning is large."""
     verbs = "Rebuild|Repair|Read|Choose|Get|Add"
     text = re.sub(rf"(?<=[,;a-z)] )({verbs})(?= [\w.:-]+ )", lambda match: match[1].lower(), text)
-    return text[:1].upper() + text[1:] if re.match("get |read |rebuild ", text) else text
+    return text[:1].upper() + text[1:] if is_sentence else text
 
 
 def _text_on_page(text: str) -> str:

@@ -121,7 +121,7 @@ def test_an_empty_store_says_that_there_is_no_index(opened: Open) -> None:
 
 def test_health_says_what_is_missing_and_what_would_improve_answers(chosen: Open) -> None:
     with_more = chosen(LLM="auto", RERANKER="auto", CROSS_ENCODER="nobody/has-this").get("/health").json()
-    assert with_more["better"] == ["run `make models`", "start Ollama, then run `ollama pull llama3.1:8b`"]
+    assert with_more["better"] == ["install the cross-encoder", "start Ollama, then get llama3.1:8b in Settings"]
     missing = chosen(LLM="ollama").get("/health").json()
     assert (missing["status"], missing["models"]["llm"]) == ("ready", "")
     assert missing["better"][0].startswith("No Ollama server answers at http://127.0.0.1:11434.")
@@ -132,7 +132,7 @@ def test_health_responds_while_ollama_is_silent(chosen: Open, ollama_server: Oll
     client = chosen(LLM="auto", OLLAMA_HOST=ollama_server.url)
     found = client.get("/health").json()
     assert found["models"]["llm"] == "extractive (built in)"
-    assert "start Ollama, then run `ollama pull llama3.1:8b`" in found["better"]
+    assert "start Ollama, then get llama3.1:8b in Settings" in found["better"]
 
 
 def test_health_names_the_only_model_of_another_server(chosen: Open) -> None:
