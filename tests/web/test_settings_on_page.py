@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from playwright.sync_api import expect
@@ -158,6 +159,7 @@ def test_where_others_can_reach_it_nothing_can_be_changed(
 def test_settings_fit_and_are_accessible(opened: Open, live: Live, size: tuple[int, int]) -> None:
     tab = shown(opened, live, size)
     assert tab.scrolls_sideways() == []
-    for theme in ("light", "dark"):
-        tab.page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
+    themes: tuple[Literal["light"], Literal["dark"]] = ("light", "dark")
+    for theme in themes:
+        tab.page.emulate_media(color_scheme=theme)
         assert tab.inaccessible() == []

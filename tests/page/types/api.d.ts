@@ -50,6 +50,19 @@ declare namespace Api {
     left_out: number;
   }
 
+  interface BibliographyJson {
+    name: string;
+    entries: number;
+    matched: (MatchedEntry)[];
+    unmatched: (UnmatchedEntry)[];
+    problems: (string)[];
+    count_matched: number;
+    count_changed: number;
+    count_withdrawn: number;
+    count_unmatched: number;
+    is_taken: boolean;
+  }
+
   interface BlockJson {
     kind: "heading" | "paragraph" | "item";
     level: number;
@@ -491,6 +504,21 @@ declare namespace Api {
     by_model: boolean;
   }
 
+  interface FolderJson {
+    name: string;
+    path: string;
+  }
+
+  interface FolderListing {
+    path: string;
+    parent: string;
+    folders: (FolderJson)[];
+    is_cut: boolean;
+    pdfs: number;
+    is_more: boolean;
+    places: (FolderJson)[];
+  }
+
   interface HeadingJson {
     start: number;
     end: number;
@@ -553,6 +581,20 @@ declare namespace Api {
   interface InstructionList {
     instructions: (InstructionJson)[];
     projects: Record<string, string>;
+  }
+
+  interface KnownModel {
+    name: string;
+    source: "builtin" | "ollama" | "openai" | "files";
+    use: "answers" | "search" | "ranking" | "checking";
+    bytes: number | null;
+    in_use: boolean;
+  }
+
+  interface KnownModels {
+    models: (KnownModel)[];
+    servers: (ModelPlaceJson)[];
+    wanted: (string)[];
   }
 
   interface LeftOutJson {
@@ -1499,6 +1541,24 @@ declare namespace Api {
   interface TablesEvent {
     changed: (string)[];
     deleted: (string)[];
+  }
+
+  interface TaskJson {
+    id: string;
+    kind: "rebuild" | "pull" | "read" | "zotero" | "sync";
+    about: string;
+    reason: string;
+    state: "running" | "stopping" | "done" | "failed" | "cancelled";
+    step: string;
+    done: number;
+    of: number;
+    result: string;
+    error: ErrorBody | null;
+    begun: string;
+  }
+
+  interface TasksJson {
+    tasks: (TaskJson)[];
   }
 
   interface TextFieldJson {
