@@ -10,12 +10,13 @@ const MOST_QUESTIONS = 10;
 
 /**
  * Asks for the title and the questions of a review of these papers, and begins it. Resolves when the dialog is closed.
- * @param {HTMLElement} root that gets the dialog @param {Partial<Api.ReviewRequest>} scope @param {number} count
+ * @param {HTMLElement} root that gets the dialog @param {Partial<Api.ReviewRequest>} scope its questions can be changed @param {number} count
  */
 export async function askForReview(root, scope, count) {
   const dialog = el("dialog", { class: "edit", id: "review-dialog", "aria-labelledby": "review-dialog-title" });
   const title = el("input", { type: "text", id: "review-title", maxlength: 200, autocomplete: "off", dir: "auto" });
   const questions = el("textarea", { id: "review-questions", rows: 3, dir: "auto" });
+  questions.value = (scope.questions ?? []).join("\n");
   const problem = el("div");
   const submit = async (/** @type {Event} */ event) => {
     event.preventDefault();
