@@ -17,6 +17,8 @@ from typing import Any
 import pytest
 
 from folio.schema.web import HelloEvent, NotesEvent
+from folio.store.tables import Fill
+from folio.table.filling import Filler
 from folio.web import events
 from folio.web.events import MOST_WAITING, Broadcast, Event, StoreWatch
 from tests.helpers.cli_runner import CliRunner
@@ -25,6 +27,7 @@ from tests.helpers.fakes import HashingApp, hashing_app
 from tests.helpers.live_server import Live, until
 from tests.helpers.paths import ROOT
 from tests.helpers.serve_process import Served
+from tests.helpers.table_finder import WordFinder
 from tests.helpers.web_client import ask, json_of, papers_by_file, pdf_of, send_request
 
 SLEEP = "How do sea otters sleep?"
@@ -101,6 +104,25 @@ def test_two_pages_and_their_changes(live: Live) -> None:
     edited, *_, removed = of_kind(one, "papers")
     assert edited == {"added": [], "changed": [otters], "removed": [], "generation": generation}
     assert (removed["removed"], removed["generation"] > generation) == ([otters], True)
+
+
+def test_a_table_and_its_cells_are_announced(
+    app: HashingApp, live: Live, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(HashingApp, "cell_finder", lambda self, library: WordFinder(library))
+    with live.client() as client, listening(live.port) as seen:
+        table = json_of(client.post("/tables", json={"columns": [{"name": "Kelp"}]}), 201)["id"]
+        until(lambda: of_kind(seen, "tables"))
+        filler = Filler(app.open_library, app.cell_finder)  # of another program
+        filling = filler.begin(Fill(table))
+        assert filling is not None
+        filler.run(filling)
+        until(lambda: len(of_kind(seen, "tables")) > 1)
+        client.delete(f"/tables/{table}")
+        until(lambda: of_kind(seen, "tables")[-1]["deleted"])
+    *changed, deleted = of_kind(seen, "tables")
+    assert all(each == {"changed": [table], "deleted": []} for each in changed)
+    assert deleted == {"changed": [], "deleted": [table]}
 
 
 def test_a_single_question_of_a_program_is_no_news(live: Live) -> None:
