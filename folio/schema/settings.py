@@ -17,7 +17,7 @@ LONGEST_NAME = 200
 MOST_LISTED = 500  # entries of a bibliography, in each list
 MOST_QUESTIONS = 1000  # of the log, in a reply
 
-TaskKind = Literal["rebuild", "pull", "read", "zotero", "sync"]
+TaskKind = Literal["rebuild", "repair", "pull", "read", "zotero", "sync"]
 TaskId = Annotated[str, Field(pattern=TASK)]
 Day = Annotated[str, Field(pattern=DAY)]
 Origin = Literal["environment", "file", "checkout", "default"]
@@ -29,7 +29,7 @@ class TaskJson(Strict):
 
     id: TaskId
     kind: TaskKind
-    """"rebuild", "pull" (a model), "read" (the folders), "zotero", "sync" (what has changed in a watched folder)."""
+    """"rebuild", "repair", "pull" (a model), "read" (the folders), "zotero", "sync" (what has changed in a folder)."""
     about: str
     """What it works on: the name of a model."""
     reason: str

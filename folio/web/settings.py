@@ -199,6 +199,19 @@ class SettingsDesk:
 
         return self._service.tasks.start("rebuild", "", work, reason)
 
+    def repair(self) -> schema.TaskJson:
+        """Restore what people made as far as it can be, and make the indexes again. Raises Busy."""
+
+        def work(report: Report) -> str:
+            report.step("looking")
+            with self._service.paper_files.writing():
+                repaired = self._app.repair()
+            self._service.retrievers.renew()
+            lost = "" if repaired.is_complete else " A part of what you made could not be restored."
+            return f"The index is repaired: {counted(repaired.passages, 'passage')}.{lost}"
+
+        return self._service.tasks.start("repair", "", work)
+
     def read(self) -> schema.TaskJson:
         """Read what is new in all folders, and try again what could not be read. Raises Busy."""
 

@@ -72,6 +72,12 @@ def _add_tasks(routes: APIRouter, desk: SettingsDesk, tasks: Tasks) -> None:
         desk.require_owner()
         return desk.pull(request.model)
 
+    @routes.post("/tasks/repair", status_code=202)
+    def start_repair() -> schema.TaskJson:
+        """Restore damaged parts of what people made, and make the indexes again from the library."""
+        desk.require_owner()
+        return desk.repair()
+
     @routes.post("/tasks/read", status_code=202)
     def start_read() -> schema.TaskJson:
         """Read what is new in the folders, and try again what could not be read."""

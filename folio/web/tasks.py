@@ -21,7 +21,7 @@ from folio.web.stream import RequestCancelled, log_internal
 
 _STOP_S = 5.0  # for a task to end when the server stops
 # Only one of these runs at a time: each writes to the library for as long as it takes
-_WRITING: frozenset[TaskKind] = frozenset({"rebuild", "read", "zotero"})
+_WRITING: frozenset[TaskKind] = frozenset({"rebuild", "repair", "read", "zotero"})
 _MOST_ENDED = 5  # that are kept for pages to show
 
 

@@ -170,6 +170,13 @@ def test_a_rebuild_is_cancelled_and_the_old_index_stays(
     assert values(owner)["EMBEDDER"] == ("builtin", "default")
 
 
+def test_damaged_indexes_are_repaired(owner: TestClient, real: App) -> None:
+    task = ended(owner, json_of(owner.post("/tasks/repair"), 202))
+    passages = json_of(owner.get("/health"))["store"]["chunks"]
+    assert (task["state"], task["result"]) == ("done", f"The index is repaired: {passages} passages.")
+    assert real.verify() == []
+
+
 def test_a_model_is_got_from_ollama_and_listed_with_its_size(owner: TestClient, ollama_server: OllamaStandIn) -> None:
     before = json_of(owner.get("/settings/models"))
     named = {each["name"]: each for each in before["models"] if each["source"] == "ollama"}

@@ -1545,7 +1545,7 @@ declare namespace Api {
 
   interface TaskJson {
     id: string;
-    kind: "rebuild" | "pull" | "read" | "zotero" | "sync";
+    kind: "rebuild" | "repair" | "pull" | "read" | "zotero" | "sync";
     about: string;
     reason: string;
     state: "running" | "stopping" | "done" | "failed" | "cancelled";

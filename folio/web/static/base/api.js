@@ -421,7 +421,7 @@ export const listModels = () => getJson("/settings/models", { cache: "no-store" 
 /** @returns {Promise<Api.TasksJson>} */
 export const listTasks = () => getJson("/tasks", { cache: "no-store" });
 
-/** @param {"read" | "zotero"} kind @returns {Promise<Api.TaskJson>} */
+/** @param {"read" | "repair" | "zotero"} kind @returns {Promise<Api.TaskJson>} */
 export const startTask = (kind) => getJson(`/tasks/${kind}`, { method: "POST" });
 
 /** @param {Api.RebuildRequest} request @returns {Promise<Api.TaskJson>} */

@@ -873,6 +873,7 @@ export const TEXTS = Object.freeze({
   "settings.tasks": "Running",
   "settings.task.rebuild": "Rebuilding the index",
   "settings.task.pull": "Getting {about}",
+  "settings.task.repair": "Repairing the index",
   "settings.task.read": "Reading your folders",
   "settings.task.zotero": "Reading Zotero",
   "settings.task.sync": "Reading new papers",
@@ -940,6 +941,7 @@ export const TEXTS = Object.freeze({
   "settings.zotero.sync": "Sync now",
   "settings.rebuild": "Rebuild",
   "settings.rebuild.start": "Rebuild the index",
+  "settings.repair": "Repair",
   "settings.rebuild.title": "Rebuild the index?",
   "settings.rebuild.text":
     "All PDFs are read again. You can go on asking: the index of now is used until the new one is complete. Conversations, notes and edits stay.",

@@ -153,6 +153,7 @@ export class IndexPart {
   constructor() {
     this.counts = el("p", {});
     this.reason = el("div", {});
+    const repair = makeButton("button", () => this.run(() => api.startTask("repair")), t("settings.repair"));
     const again = () => this.run(() => rebuild(settings.get()?.rebuild || t("settings.rebuild.asked")));
     const change = (/** @type {Record<string, string>} */ changes) =>
       this.run(() => changeSettings(changes)).finally(() => {
@@ -188,7 +189,7 @@ export class IndexPart {
       this.counts,
       this.reason,
       el("div", { class: "fields choices-of-models" }, ...this.choices.map((choice) => choice.node)),
-      el("div", { class: "row" }, makeButton("button", again, makeIcon("again"), t("settings.rebuild.start"))),
+      el("div", { class: "row" }, makeButton("button", again, makeIcon("again"), t("settings.rebuild.start")), repair),
     );
     this.node = node;
     this.run = run;
