@@ -34,6 +34,7 @@ import { OwnQuestions } from "./settings/own_questions.js";
 import { makePanel } from "./shell/panel.js";
 import { setUpTheme, toggleTheme } from "./shell/theme.js";
 import { focusField, focusTyped, followLink, listLinked, registerView, renderNav, showView } from "./shell/views.js";
+import { setUpTables } from "./table/tables.js";
 
 const LOAD_MS = 2000; // between two loads of the papers: an ingest adds many in a second
 const AGAIN_MS = 5000; // after a load that failed, though the server tells its changes
@@ -69,6 +70,7 @@ function setUpViews() {
   registerView({ name: "notes", text: "notes", section: section("notes") });
   registerView({ name: "projects", text: "projects", section: section("projects"), under: "library" });
   registerView({ name: "settings", text: "settings", section: section("settings"), under: "settings" }); // no link among them
+  registerView({ name: "tables", text: "tables", section: section("tables"), hasTitle: true });
   registerView({ name: "paper", text: "paper", section: section("paper"), under: "library", hasTitle: true });
   registerView({ name: "review", text: "review", section: section("review"), under: "library", hasTitle: true });
   renderNav(nav);
@@ -84,7 +86,8 @@ function setUpViews() {
       if (id === getCurrentId()) newConversation();
     },
   });
-  setUpLibrary(section("library"), { bar: byId("adding"), ask });
+  const { create } = setUpTables(section("tables"));
+  setUpLibrary(section("library"), { bar: byId("adding"), ask, makeTable: create });
   setUpPaper(section("paper"), { ask, askPaper, renderWork });
   setUpNotes(section("notes"));
   setUpReview(section("review"));
@@ -159,6 +162,9 @@ function setUpShortcuts() {
     { keys: "x", text: "key.row.select", group: "keys.library" },
     { keys: "t", text: "key.row.tags", group: "keys.library" },
     { keys: "Enter", text: "key.row.open", group: "keys.library" },
+    { keys: "ArrowUp ArrowDown ArrowLeft ArrowRight", text: "key.cell", group: "keys.table" },
+    { keys: "Home End", text: "key.cell.ends", group: "keys.table" },
+    { keys: "Enter", text: "key.cell.open", group: "keys.table" },
     { keys: "ArrowLeft ArrowRight", text: "key.page", group: "keys.reader" },
     { keys: "- +", text: "key.zoom", group: "keys.reader" },
     { keys: "Mod+F", text: "key.find", group: "keys.reader" },

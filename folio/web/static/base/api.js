@@ -464,3 +464,78 @@ export const getLog = (most) => getJson(`/log?${new URLSearchParams({ most: Stri
 
 /** @returns {Promise<Api.DeletedLog>} */
 export const deleteLog = () => getJson("/log", { method: "DELETE" });
+
+/** @returns {Promise<Api.TableList>} */
+export const listTables = () => getJson("/tables", { cache: "no-store" });
+
+/** @param {string} id @returns {Promise<Api.TableJson>} */
+export const getTable = (id) => getJson(`/tables/${id}`, { cache: "no-store" });
+
+/** @param {Partial<Api.NewTable>} table @returns {Promise<Api.TableJson>} */
+export const addTable = (table) => getJson("/tables", postJson(table));
+
+/** @param {string} id @param {Partial<Api.TableChanges>} changes @param {string} undo @returns {Promise<Api.TableJson>} */
+export const changeTable = (id, changes, undo) => getJson(undoable(`/tables/${id}`, undo), sendJson("PATCH", changes));
+
+/** @param {string} id @param {string} undo */
+export const deleteTable = (id, undo) => request(undoable(`/tables/${id}`, undo), { method: "DELETE" });
+
+/** @param {string} id @param {Api.NewColumn} column @returns {Promise<Api.TableJson>} */
+export const addColumn = (id, column) => getJson(`/tables/${id}/columns`, postJson(column));
+
+/**
+ * @param {string} id @param {string} column @param {Partial<Api.NewColumn>} changes @param {string} undo
+ * @returns {Promise<Api.TableJson>}
+ */
+export const changeColumn = (id, column, changes, undo) =>
+  getJson(undoable(`/tables/${id}/columns/${column}`, undo), sendJson("PATCH", changes));
+
+/** @param {string} id @param {string} column @param {string} undo @returns {Promise<Api.TableJson>} */
+export const removeColumn = (id, column, undo) =>
+  getJson(undoable(`/tables/${id}/columns/${column}`, undo), { method: "DELETE" });
+
+/** @param {string} id @param {string[]} papers @returns {Promise<Api.TableJson>} */
+export const addRows = (id, papers) => getJson(`/tables/${id}/rows`, postJson({ papers }));
+
+/** @param {string} id @param {string} paper @param {string} undo @returns {Promise<Api.TableJson>} */
+export const removeRow = (id, paper, undo) =>
+  getJson(undoable(`/tables/${id}/rows/${paper}`, undo), { method: "DELETE" });
+
+/** @param {string} id @param {("failed" | "not_found" | "stale")[]} again @returns {Promise<Api.TableSummaryJson>} */
+export const fillTable = (id, again) => getJson(`/tables/${id}/fill`, postJson({ again }));
+
+/** @param {string} id */
+export const stopFilling = (id) => request(`/tables/${id}/stop`, { method: "POST" });
+
+/** @param {string} id @param {number} since @returns {Promise<Api.ChangedCells>} */
+export const getChangedCells = (id, since) => getJson(`/tables/${id}/cells?since=${since}`, { cache: "no-store" });
+
+/** @param {string} id @param {Api.CellJson} cell */
+const cellPath = (id, { column, paper }) => `/tables/${id}/cells/${column}/${paper}`;
+
+/** @param {string} id @param {Api.CellJson} cell */
+export const askCell = (id, cell) => request(`${cellPath(id, cell)}/ask`, { method: "POST" });
+
+/** @param {string} id @param {Api.CellJson} cell @param {string} text @param {string | null} before @param {string} undo */
+export const editCell = (id, cell, text, before, undo) =>
+  /** @type {Promise<Api.CellJson>} */ (
+    getJson(undoable(`${cellPath(id, cell)}/edit`, undo), sendJson("PUT", { text, before }))
+  );
+
+/** @param {string} id @param {Api.CellJson} cell @param {string} undo @returns {Promise<Api.CellJson>} */
+export const dropEdit = (id, cell, undo) => getJson(undoable(`${cellPath(id, cell)}/edit`, undo), { method: "DELETE" });
+
+/** Columns that would suit a table. @param {string} id @returns {Promise<Api.SuggestedColumns>} */
+export const suggestColumns = (id) => getJson(`/tables/${id}/suggested-columns`);
+
+/**
+ * Columns that would suit a new table of some papers.
+ * @param {Record<string, string[]>} filter @param {AbortSignal} signal @returns {Promise<Api.SuggestedColumns>}
+ */
+export function suggestFirstColumns(filter, signal) {
+  const given = Object.entries(filter).flatMap(([name, values]) => values.map((value) => [name, value]));
+  return getJson(`/tables/suggested-columns?${new URLSearchParams(given)}`, { signal });
+}
+
+/** @param {string} id @param {string} format */
+export const tableUrl = (id, format) => `tables/${id}/export?format=${format}`;

@@ -10,13 +10,14 @@
  * @property {Api.ConversationsEvent} conversations
  * @property {Api.ProjectsEvent} projects
  * @property {Api.TasksJson} tasks long work of the server
+ * @property {Api.TablesEvent} tables
  * @property {object} away the connection was lost; `hello` follows once it is there again
  */
 
 /** @typedef {keyof Events} Kind */
 
 /** @type {Kind[]} */
-const KINDS = ["hello", "papers", "uploads", "failures", "notes", "conversations", "projects", "tasks"];
+const KINDS = ["hello", "papers", "uploads", "failures", "notes", "conversations", "projects", "tasks", "tables"];
 const AGAIN_MS = 5000; // after which a connection that the server has refused is tried again
 const NAME = `folio-events ${location.pathname}`; // of the lock and of the channel, in all tabs of this server
 

@@ -14,15 +14,16 @@
 /**
  * @typedef {object} Place
  * @property {View} view
- * @property {string} id of the conversation ("ask"), the paper ("paper") or the review ("review"); "" without one
+ * @property {string} id of the conversation ("ask"), the table ("tables"), the paper ("paper") or the review ("review");
+ * "" without one
  * @property {Record<string, string>} query what else the view shows: words, filters, options
  * @property {Reading & Look | null} reading
  */
 
-/** @typedef {"ask" | "search" | "library" | "find" | "notes" | "settings" | "projects" | "paper" | "review"} View */
+/** @typedef {"ask" | "search" | "library" | "find" | "notes" | "settings" | "projects" | "tables" | "paper" | "review"} View */
 
 /** @type {View[]} */
-const VIEWS = ["ask", "search", "library", "find", "notes", "settings", "projects", "paper", "review"];
+const VIEWS = ["ask", "search", "library", "find", "notes", "settings", "projects", "tables", "paper", "review"];
 const LOOK = {
   as: /^(text|picture)$/,
   zoom: /^(width|page|\d{2,3})$/, // what fits, or percent
@@ -35,6 +36,7 @@ const READING = ["read", "p", "from", "to", "w", ...LOOKS];
 const PAPER = /^[0-9a-f]{64}$/;
 const REVIEW = /^[0-9a-f]{16}$/;
 const CONVERSATION = /^[\w-]{1,64}$/;
+const TABLE = /^[0-9a-f]{16}$/;
 
 /**
  * The place that an address names: "#paper/<id>/p/10?from=5&to=9", "#search?q=otters", "#c/<id>?read=<paper>&p=10".
@@ -53,6 +55,7 @@ export function parsePlace(hash) {
   }
   const reading = parseReading(given);
   if (first === "c" && CONVERSATION.test(id)) return { view: "ask", id, query, reading };
+  if (first === "tables" && TABLE.test(id)) return { view: "tables", id, query, reading };
   if (first === "review" && REVIEW.test(id)) return { view: "review", id, query, reading };
   const view = VIEWS.find((name) => name === first && name !== "paper" && name !== "review") ?? "ask";
   return { view, id: "", query, reading };
@@ -84,8 +87,8 @@ const parseNumber = (text) => (/^\d{1,9}$/.test(text ?? "") ? Number(text) : nul
 /** The address of a place; it begins with "#". @param {Place} place */
 export function formatPlace({ view, id, query, reading }) {
   const isReader = view === "paper" && reading?.paper === id;
-  const ofId = view === "paper" || view === "review" ? `${view}/${id}` : view;
-  let path = view === "ask" && id ? `c/${id}` : ofId;
+  const isNamed = view === "paper" || view === "review" || (view === "tables" && id);
+  let path = view === "ask" && id ? `c/${id}` : isNamed ? `${view}/${id}` : view;
   /** @type {[string, string][]} */
   const given = Object.entries(query).filter(([, value]) => value);
   if (reading && isReader) path += `/p/${reading.page}`;

@@ -53,6 +53,7 @@ export async function refreshLibrary({ ifChanged = false } = {}) {
  * @typedef {object} LibraryHooks
  * @property {HTMLElement} bar shows what is being added, in all views
  * @property {(...ids: string[]) => void} ask restricts questions to these papers
+ * @property {(ids: string[]) => void} makeTable opens the form of a new table of these papers
  */
 
 /** @param {HTMLElement} root @param {LibraryHooks} hooks */
@@ -335,9 +336,16 @@ class LibraryView {
     const chosen = this.table.selection.chosen.size;
     const hadFocus = this.actions.contains(document.activeElement);
     const listed = chosen ? this.table.listChosen() : this.#papers;
-    const exports = listed.length ? EXPORTS.map((each) => this.#makeExport(each, listed, chosen > 0)) : [];
-    const review = listed.length ? [this.#makeReview(listed, chosen > 0)] : [];
     const isPart = listed.length > 0 && listed.length < library.get().papers.size;
+    const toTable = makeButton(
+      "button quiet",
+      () => this.hooks.makeTable(listed.map(({ id }) => id)),
+      chosen ? t("tables.make") : t("tables.make.of", { count: listed.length }),
+    );
+    /** @type {HTMLElement[]} */
+    const exports = listed.length ? EXPORTS.map((each) => this.#makeExport(each, listed, chosen > 0)) : [];
+    if (chosen || isPart) exports.unshift(toTable);
+    const review = listed.length ? [this.#makeReview(listed, chosen > 0)] : [];
     const add = isPart ? [makeButton("button quiet", () => this.#addToProject(), t("project.add"))] : [];
     const nodes = chosen
       ? [...this.#makeActions(chosen), ...review, ...exports, this.#makeRemove(), this.#makeClear()]
