@@ -45,6 +45,7 @@ export class Grid {
   #shown = [];
   /** @type {{node: HTMLElement, row: Row, column: string}[]} cells beside the view, which are rendered in later frames */
   #later = [];
+  #end = 0; // of the time for cells in this frame
   #view = { left: 0, right: 0 }; // pixels of the grid that are in view, from its left
   /** @type {Set<string>} papers whose rows are rendered again in the next frame */
   #changed = new Set();
@@ -189,7 +190,7 @@ export class Grid {
         "data-name": name,
         tabindex: "-1",
       });
-      if (this.isCards || this.#isInView(at)) fillCell(node, row, row.cells.get(id));
+      if (this.isCards || (this.#isInView(at) && this.#hasTime())) fillCell(node, row, row.cells.get(id));
       else this.#fillLater({ node, row, column: id });
       return node;
     });
@@ -205,6 +206,15 @@ export class Grid {
   #isInView(at) {
     const left = this.columns.slice(0, at).reduce((sum, column) => sum + getWidth(column), FIRST);
     return left < this.#view.right + SHORT && left + getWidth(this.columns[at]) > this.#view.left;
+  }
+
+  /** Whether cells can still be rendered in this frame. */
+  #hasTime() {
+    if (!this.#end) {
+      this.#end = performance.now() + LATER_MS;
+      requestAnimationFrame(() => (this.#end = 0));
+    }
+    return performance.now() < this.#end;
   }
 
   /** @param {{node: HTMLElement, row: Row, column: string}} cell */
