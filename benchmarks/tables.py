@@ -104,7 +104,9 @@ def _spans(text: str, gold: str | Span) -> list[Span]:
     """Where a gold quote is in a text."""
     if not isinstance(gold, str):
         return [gold]
-    words = r"\W+".join(map(re.escape, re.findall(r"\w+", gold)))
+    # A page may break a word at the end of a line, which the text of the index has whole.
+    whole = re.sub(r"(\w)[-\u2010\u00ad]\s+(?=\w)", r"\1", gold)
+    words = r"\W*".join(map(re.escape, re.findall(r"\w", whole)))
     return [match.span() for match in re.finditer(words, text, re.I)]
 
 

@@ -120,10 +120,11 @@ class CellFinder:
         if (effect := Effect.asked(asked(column))) and column.kind == "text":
             places = islice(effect.places(read.words), 1)
             return Cell(tuple(Finding(read.words.brief(place, LEAST_WORDS)) for place in places))
-        if column.kind in ("yes_no", "choice"):
+        heading = known_heading(column)
+        if column.kind == "choice" or (column.kind == "yes_no" and not (heading and heading.cues)):
             return Cell(tuple(said_of(column, Question(asked(column)), read.words, read.sentences)))
-        if heading := known_heading(column):
-            quotes = announced(heading, read.paper, read.sentences, self.meaning)
+        if heading:
+            quotes = announced(heading, read.words, read.sentences, self.meaning)
             return self._first(column, Question(heading.question), quotes)
         return self._searched(read, column)
 

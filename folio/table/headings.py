@@ -9,23 +9,34 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cached_property
 
 from folio.answer.about import MOVES, Move, OwnSentence, vector_of
 from folio.answer_types import Quote
-from folio.papers.model import Paper
 from folio.protocols import Embedder
 from folio.table.cell import Column
+from folio.table.paper_words import PaperWords
+from folio.text import STOP_WORDS, tokenize
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Heading:
     """A known heading."""
 
     names: str  # in lower case, separated by commas
     question: str
-    moves: tuple[Move, ...]  # the sentences that answer; of the second only if the first has none
+    moves: tuple[Move, ...] = ()  # the sentences that answer; of the second only if the first has none
     like: tuple[str, ...] = ()  # such sentences, to compare with; () for the title and the abstract
+    # Words that announce the answer wherever it stands, the plainest first; for a heading without moves
+    cues: tuple[re.Pattern[str], ...] = ()
+    also: str = ""  # other words of questions that ask for nothing but this
+    asks: str = ""  # a pattern that such a question must have; "" for none
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """The search tokens of questions that ask for this."""
+        return frozenset(tokenize(f"{self.names} {self.also}"))
 
 
 _NUMBER = (
@@ -87,6 +98,74 @@ _RESULT = re.compile(
     r"|\b(?:could|can|were able to|succe\w+|have) (?:be )?(?:reproduc|replicat)\w*|\bsuccessful \w+ of\b",
     re.I,
 )
+_FUNDED = (
+    re.compile(
+        r"\b(?:funded|financed|sponsored) (?:\w+ )?(?:by|through|under|from)\b"
+        r"|\bsupport(?:ed|s)?\b[^.;]{0,60}?\b(?:by|from|under)\b"
+        r"[^.;]{0,80}?\b(?:grants?|scholarships?|fellowships?|foundations?|council|ministry|programs?|programme|agency"
+        r"|horizon|beca|funds?)\b"
+        r"|\bgrants? (?:agreement )?(?:no|nos|numbers?)\b"
+        r"|\backnowledges? (?:\w+ ){0,3}(?:funding|support) (?:from|by|for)\b",
+        re.I | re.S,
+    ),
+    re.compile(r"\b(?:supported by|funding from|(?:scholar|fellow)ship from|grants?)\b[^.;]{0,60}?[A-Z]{2,}"),
+)
+# Languages whose names are words or letters count only as they are written here
+_LANGUAGES = (
+    r"(?:Python|C\+\+|C#|F#|Java|JavaScript|TypeScript|Haskell|OCaml|Standard ML|SAS|MATLAB|Matlab|Octave|Julia|Rust|Go"
+    r"|Scala|Kotlin|Swift|Fortran|FORTRAN|Perl|Ruby|PHP|Lua|Lisp|Scheme|Clojure|Racket|Erlang|Elixir|Prolog|Pascal|CUDA"
+    r"|Smalltalk|Agda|Coq|Idris|Dafny|Stata|SPSS|Mathematica|Ada|COBOL|Objective-C|R(?![\w&\]])|C(?![\w.\]#+]))"
+)
+_PROGRAMMED = (
+    re.compile(
+        r"\b(?:[Ww]ritten|[Ii]mplement\w*|[Cc]oded|[Dd]eveloped|[Pp]rogrammed|[Rr]ewritten)\b[^.;]{0,50}?\bin\b"
+        rf"[^.;]{{0,40}}?(?<!\w){_LANGUAGES}",
+        re.S,
+    ),
+    re.compile(
+        rf"(?<!\w){_LANGUAGES}\s+(?:and \w+ )?(?:code|implementation|programming|program|scripts?|notebooks?)\b"
+        rf"|\b(?:[Uu]s(?:e|ed|ing)|programming in|[Cc]oding|language) {_LANGUAGES}",
+        re.S,
+    ),
+)
+_CODE = r"(?:(?:source )?codes?|software|scripts?|implementations?|repository|repositories)"
+_RELEASED = (
+    re.compile(
+        rf"\b{_CODE}\b[^.;]{{0,80}}?"
+        r"\b(?:(?:un)?availab\w+|download\w*|obtained|released|open[- ]source\w*|hosted|public)\b"
+        r"[^.;]{0,60}(?:https?:|github|gitlab|bitbucket|zenodo|heritage|online|public|upon|request|open)",
+        re.I | re.S,
+    ),
+    re.compile(
+        r"(?:https?://)?(?:github|gitlab|bitbucket)\.(?:com|org)/|\bGitHub\b[^.;]{0,40}?\brepositor"
+        rf"|{_CODE} ?is ?availab|\b{_CODE}\b[^.;]{{0,80}}?\b(?:availab\w+|download\w*)",
+        re.I | re.S,
+    ),
+)
+_NO_CITATION = r"\A(?!.*\[\d)(?!.*\bet al\b)"  # what is said of another work is none of the paper's own
+_LIMITED = (
+    re.compile(
+        rf"{_NO_CITATION}.*(?:\blimitations? (?:of (?:our|this|the (?:present|proposed|current))|is|are|include|to)\b"
+        r"|\b(?:our|this|the (?:present|proposed|current)) (?:\w+ ){0,4}(?:is|was|are|were) limited\b"
+        r"|\b(?:main|major|another|first|one|possible|potential) (?:limitation|drawback|shortcoming|weakness)\b)",
+        re.I | re.S,
+    ),
+    re.compile(
+        rf"{_NO_CITATION}.*(?:\b(?:we|I)\b[^.;,]{{0,20}}?"
+        r"\b(?:(?:was|were|are|am) (?:not|un) ?(?:able|successful)|did not|could not|cannot be (?:sure|certain))\b"
+        r"|\bour\b[^.;,]{0,30}?\b(?:do|does|did|is|are) not\b"
+        r"|\b(?:not implemented yet|not (?:yet )?(?:been )?implemented|needs? improvement"
+        r"|out of (?:the )?scope of (?:this|our))\b)",
+        re.I | re.S,
+    ),
+)
+_EVALUATED = re.compile(
+    rf"{_NO_CITATION}(?!.*\b(?:not been|has not)\b).*(?:\b(?:we|I)\b[^.;,]{{0,30}}?\b(?:evaluated?|tested|assess(?:ed)?"
+    r"|measured?|benchmark(?:ed)?|compared?|surveyed|piloted|validated?)\b"
+    r"|\bto (?:evaluate|assess|test|measure|validate)\b[^.;]{0,80}?,"
+    r"|\b(?:was|were|been) (?:\w+ )?(?:evaluated|tested|assessed|benchmarked|validated|piloted)\b)",
+    re.I | re.S,
+)
 
 KNOWN = (
     Heading(
@@ -95,6 +174,8 @@ KNOWN = (
         (Move(("abstract", "methods", "results"), _SAMPLED, anywhere=True, may_lean=True, least=0.3),),
         ("A total of 120 participants took part in the study.", "We enrolled 76 patients.",
          "The sample consisted of 300 students.", "We collected 45 samples."),
+        also="many students users learners people took take part involved enrolled recruited included",
+        asks=r"\b(?:how many|number|sample|size|n)\b",
     ),
     Heading(
         "method, methods, methodology, approach",
@@ -106,8 +187,39 @@ KNOWN = (
         "What are the main results of this paper?",
         (Move(("abstract", "conclusion", "results", "discussion"), _RESULT, least=0.2),),
     ),
-    Heading("limits, limit, limitations, limitation, weaknesses", "What are the limitations of this paper?",
-            (replace(MOVES["limits"], may_lean=True),)),
+    Heading(
+        "limits, limit, limitations, limitation, weaknesses",
+        "What are the limitations of this paper?",
+        cues=_LIMITED,
+    ),
+    Heading(
+        "funding, funding source, funders, funder, grants, sponsors, financial support",
+        "Who funded this work?",
+        cues=_FUNDED,
+        also="supported support financed sponsored received",
+    ),
+    Heading(
+        "programming language, programming languages, language of the code",
+        "In which programming language is it written?",
+        cues=_PROGRAMMED,
+        also="software code implementation written material taught implemented",
+        asks=r"\blanguages?\b",
+    ),
+    Heading(
+        "code, source code, code availability, software availability, availability of the code",
+        "Is the source code available?",
+        cues=_RELEASED,
+        also="publicly public open available released repository shared accessible",
+        asks=r"\b(?:code|software)\b",
+    ),
+    Heading(
+        "evaluation, evaluation method, validation",
+        "How was it evaluated?",
+        (Move(("abstract", "results", "methods", "conclusion"), _EVALUATED, anywhere=True, may_lean=True, least=0.2),),
+        ("We evaluated the system in experiments on three data sets.", "We compared its run time with that of others.",
+         "The course was evaluated with a survey of the students.", "We measured the error of the method."),
+        also="evaluated tested assessed validated test",
+    ),
     Heading(
         "conclusion, conclusions",
         "What does this paper conclude?",
@@ -157,21 +269,33 @@ KNOWN = (
 )  # fmt: skip
 SAMPLE_SIZE = KNOWN[0]
 _BY_NAME = {name.strip(): heading for heading in KNOWN for name in heading.names.split(",")}
+# Words that a question about any paper may have
+_OF_ANY_PAPER = frozenset(
+    tokenize("paper study work article author own state stated use used using report reported main kind type")
+)
 
 
 def known_heading(column: Column) -> Heading | None:
-    """The known heading of a column without a question of its own; None for others."""
-    return None if column.question else _BY_NAME.get(column.name.casefold().strip(" .?"))
+    """The heading that a column asks for, by its name, or by a question that has no other words; None for others."""
+    text = column.question or column.name
+    heading = _BY_NAME.get(text.casefold().strip(" .?"))
+    words = frozenset(tokenize(text)) - STOP_WORDS - _OF_ANY_PAPER
+    if heading or not words:
+        return heading
+    among = (each for each in KNOWN if words <= each.words and re.search(each.asks, text, re.I))
+    return next(among, None)
 
 
 def announced(
-    heading: Heading, paper: Paper, sentences: Sequence[OwnSentence], embedder: Embedder
+    heading: Heading, words: PaperWords, sentences: Sequence[OwnSentence], embedder: Embedder
 ) -> Iterator[Quote]:
     """The sentences of a paper that answer a heading, best first. sentences: as from own_sentences. Raises ModelError.
     """
-    like = embedder.embed_passages(heading.like) if heading.like else vector_of(paper, embedder)
-    ranked = (move.ranked(sentences, like, embedder) for move in heading.moves)
-    yield from (sentence.quote for sentence in next(filter(None, ranked), []))
+    yield from dict.fromkeys(quote for cue in heading.cues for quote in words.saying(cue))
+    if heading.moves:
+        like = embedder.embed_passages(heading.like) if heading.like else vector_of(words.paper, embedder)
+        ranked = (move.ranked(sentences, like, embedder) for move in heading.moves)
+        yield from (sentence.quote for sentence in next(filter(None, ranked), []))
 
 
 def asked(column: Column) -> str:

@@ -7,8 +7,9 @@ little, and one that the paper lacks most. Between papers, the search weighs wor
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -56,6 +57,14 @@ class PaperWords:
         weights = {word: self.rarity(word) for word in words}
         total = sum(weights.values())
         return sum(weights[token] for token in weights.keys() & frozenset(tokens)) / total if total else 0.0
+
+    def saying(self, cue: re.Pattern[str]) -> Iterator[Quote]:
+        """The sentences with a match, in order; also those of acknowledgements and notes, but of no reference."""
+        excluded = self.paper.sections.spans_of_kinds(frozenset({"references"}))
+        for start, end in sentence_spans(self.text):
+            if cue.search(self.text[start:end]) and not overlap(excluded, start, end):
+                found = citation(self.whole, start, end, 1.0)
+                yield Quote(found.paper, found.start, found.end, found.quote)
 
     def near(self, place: int) -> frozenset[str]:
         """The tokens of a sentence and its neighbours."""

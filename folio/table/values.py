@@ -39,6 +39,8 @@ def value_in(column: Column, question: Question, quote: str) -> tuple[str, float
     """
     if column.kind == "number":
         return _number(column, question, quote)
+    if column.kind == "yes_no" and (heading := known_heading(column)) and heading.cues:
+        return ("no" if any(_denied(normalised(quote))) else "yes"), None
     if column.kind == "yes_no":
         said = yes_or_no(question.text, quote)
         return (said, None) if said else None

@@ -61,4 +61,4 @@ def test_a_list_that_cannot_be_read_says_where_and_why(listed: str, happened: st
 def test_a_known_heading_asks_what_it_stands_for_and_a_question_asks_itself() -> None:
     assert asked(Column("limitations")) == "What are the limitations of this paper?"
     assert asked(Column("Limitations", "What failed?")) == "What failed?"
-    assert asked(Column("Programming language")) == "Which programming language was used?"
+    assert asked(Column("Reagent")) == "Which reagent was used?"
