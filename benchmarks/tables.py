@@ -23,6 +23,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unicodedata import normalize
 
 # A script run as a file can import only from its own folder.
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -105,7 +106,7 @@ def _spans(text: str, gold: str | Span) -> list[Span]:
     if not isinstance(gold, str):
         return [gold]
     # A page may break a word at the end of a line, which the text of the index has whole.
-    whole = re.sub(r"(\w)[-\u2010\u00ad]\s+(?=\w)", r"\1", gold)
+    whole = re.sub(r"(\w)[-\u2010\u00ad]\s+(?=\w)", r"\1", normalize("NFKC", gold))
     words = r"\W*".join(map(re.escape, re.findall(r"\w", whole)))
     return [match.span() for match in re.finditer(words, text, re.I)]
 
