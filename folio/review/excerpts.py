@@ -32,6 +32,8 @@ _POINTS = re.compile(
     r"|\b(?:mentioned|discussed|described|shown|defined|seen|noted) (?:above|before|earlier|previously|later)\b"
     r"|\bof (?:this|that|these|those)\b(?! \w)|^(?:\w+,? )?(?:we|I) \w+ (?:it|them|that|this)\b"
     r"|\b(?:do|does|did|doing|done) so\b|\bthe same (?:way|reason|time)\b"
+    r"|^(?:another|in (?:short|brief|other words|addition|particular)|similarly|moreover|further(?:more)?|hence|thus)\b"
+    r"|^[^.,;:]{0,50}\balso\b"
     r"|\bboth\b(?!(?:\W+[\w’'-]+){1,8}?\W+and\b)|\beither (?:source|case|way|one|of)\b|\bneither\b(?!.*\bnor\b)",
     re.I,
 )

@@ -59,6 +59,9 @@ def test_a_paper_without_such_a_sentence_has_no_points() -> None:
     [
         "We count the sea otters by sound with these buoys and with others.",  # which ones?
         "We count the sea otters by sound as described above for other animals.",
+        "Another goal of this paper is to count the sea otters by sound at night.",
+        "This paper also presents a way of counting the sea otters by sound at night.",
+        "In short, we count the sea otters by sound and add the numbers of all bays.",
         "The sea otters and the seals are 40 and 30 kg by sound, respectively.",
         "Counting the sea otters by sound is shown in Fig. 3 for all the bays.",
         "The sound s = t + u = v counts the sea otters of a bay by their sound.",  # a formula
