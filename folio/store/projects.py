@@ -112,6 +112,11 @@ def read(database: Database, ids: Iterable[str] | None = None) -> list[Project]:
     return [replace(each, members=tuple(members[each.id])) for each in named]
 
 
+def names(database: Database) -> dict[str, str]:
+    """Id -> name, of every project."""
+    return {each.id: each.name for each in read(database)}
+
+
 def require(database: Database, id: str) -> Project:
     """The project with this id. Raises NotKnown."""
     found = read(database, [id])

@@ -42,6 +42,6 @@ def shown_table(library: Library, id: str) -> ShownTable:
         now = placed(library, id)
         counts = tables.counts(library.database, [id])[id]
         given = citation_names.keys(library.database)
-        names = {each.id: each.name for each in projects.read(library.database)}
+        names = projects.names(library.database)
     removed = {row.paper: last_key(given, row.paper) for row in now.table.rows if row.paper not in keys}
     return ShownTable(now, counts, {**keys, **removed}, names)

@@ -101,7 +101,7 @@ class Tables:
         with closing(self._app.open_library()) as library:
             require_papers(library, scope.papers)
             papers = required(library, scope)
-            name = new.name.strip() or scope.in_words(len(papers))
+            name = new.name.strip() or scope.in_words(len(papers), projects.names(library.database))
             follows = new.follows and scope.can_grow
             rows = list(map(row_of, papers))
             if new.project:

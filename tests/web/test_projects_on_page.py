@@ -154,6 +154,13 @@ def test_collections_are_made_in_the_library_and_copied(live: Live, opened: Open
     expect(view.locator(".project-list li a")).to_have_text(["Ice", "Ice/Alps"])
     view.locator("li").filter(has_text="Ice/Alps").get_by_role("button", name="Copy to a project").click()
     expect(view.get_by_role("heading", name="Alps", exact=True)).to_be_visible()
+    tab.page.goto(f"{live.url}#projects")
+    view.get_by_role("link", name="Ice/Alps").click()
+    view.get_by_role("button", name="Make table").click()
+    tab.page.get_by_role("dialog", name="New table").get_by_role("button", name="Make table").click()
+    expect(tab.find("#view-tables h1").last).to_have_text("1 paper, in the collection Ice/Alps")
+    tab.page.goto(f"{live.url}#projects")
+    view.get_by_role("link", name="Alps", exact=True).click()
     expect(view.locator(".tag-name")).to_have_text(["collection Ice/Alps"])
     expect(view.locator(".project-papers li")).to_contain_text(["The Aletsch Glacier"])
 
@@ -170,6 +177,27 @@ def test_notes_of_a_project_are_listed_alone(live: Live, opened: Open) -> None:
     expect(status).to_have_text("1 note")
     tab.find("#view-notes").get_by_role("button", name="Project: Sea").click()
     expect(status).to_have_text("2 notes")
+
+
+def test_a_table_is_made_of_a_project_and_belongs_to_it(live: Live, opened: Open) -> None:
+    sea = make(live)
+    tab = opened(live, WIDE, f"#projects?project={sea}")
+    view = tab.find("#view-projects")
+    expect(view).to_contain_text("puts the same questions to all papers of the project")
+    view.get_by_role("button", name="Make table").click()
+    dialog = tab.page.get_by_role("dialog", name="New table")
+    expect(dialog.get_by_label("The paper of Sea, and papers that are added to it later")).to_be_checked()
+    dialog.get_by_role("button", name="Make table").click()
+    expect(tab.page.get_by_role("heading", name="1 paper, in Sea", exact=True)).to_be_visible()
+    (made,) = live.send("GET", f"/tables?project={sea}")["tables"]
+    assert (made["name"], made["rows"], made["project"]) == ("1 paper, in Sea", 1, sea)
+    tab.page.goto(f"{live.url}#projects?project={sea}")
+    view.locator(".project-tables").get_by_role("link", name="1 paper, in Sea").click()
+    assert tab.page.evaluate("location.hash") == f"#tables/{made['id']}"
+    tab.page.goto(f"{live.url}#projects?project={sea}")
+    expect(view.locator(".project-tables li")).to_have_count(1)
+    live.send("DELETE", f"/tables/{made['id']}")  # as in another tab
+    expect(view.locator(".project-tables")).to_have_count(0)
 
 
 @pytest.mark.parametrize("size", [WIDE, PHONE, (320, 256)])

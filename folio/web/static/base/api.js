@@ -465,8 +465,9 @@ export const getLog = (most) => getJson(`/log?${new URLSearchParams({ most: Stri
 /** @returns {Promise<Api.DeletedLog>} */
 export const deleteLog = () => getJson("/log", { method: "DELETE" });
 
-/** @returns {Promise<Api.TableList>} */
-export const listTables = () => getJson("/tables", { cache: "no-store" });
+/** All tables, or those of a project. @param {string} [project] @returns {Promise<Api.TableList>} */
+export const listTables = (project) =>
+  getJson(project ? `/tables?${new URLSearchParams({ project })}` : "/tables", { cache: "no-store" });
 
 /** @param {string} id @returns {Promise<Api.TableJson>} */
 export const getTable = (id) => getJson(`/tables/${id}`, { cache: "no-store" });

@@ -5,17 +5,22 @@ import { el, isolate, makeButton, makeIcon, makeIconButton, renderProblem } from
 import { Draft } from "../base/drafts.js";
 import { onEvent } from "../base/events.js";
 import { showFailure } from "../base/failure.js";
+import { atMostEvery } from "../base/pace.js";
 import { goTo, linkTo, place } from "../base/router.js";
 import { getTitle, library, loadProjects, projects } from "../base/state.js";
 import { t } from "../base/strings.js";
+import { joinLines } from "../base/text.js";
 import { offerUndo } from "../base/undo.js";
 import { askForReview } from "../library/ask_review.js";
+import { openNewTable } from "../table/new_table.js";
+import { describeProgress } from "../table/table_list.js";
 import { describeRule } from "./rules.js";
 
 /** @typedef {Api.ProjectDetails} Project */
 
 const MOST_PAPERS = 100; // that are listed at first
 const MOST_LISTED = 6; // projects beside the page
+const TABLES_MS = 1500; // between two loads as tables are filled
 
 /** @param {string} project */
 const linkToProject = (project) => linkTo({ view: "projects", query: { project } });
@@ -23,6 +28,8 @@ const linkToProject = (project) => linkTo({ view: "projects", query: { project }
 class ProjectsView {
   /** @type {Project | null} */
   project = null;
+  /** @type {Api.TableSummaryJson[]} of the project */
+  tables = [];
   loads = 0; // a later one makes an earlier one void
   shown = MOST_PAPERS;
 
@@ -47,9 +54,10 @@ class ProjectsView {
       return this.#showList();
     }
     try {
-      const project = await api.getProject(query.project);
+      const [project, { tables }] = await Promise.all([api.getProject(query.project), api.listTables(query.project)]);
       if (load !== this.loads) return;
       this.project = project;
+      this.tables = tables;
       this.#show(project);
     } catch (thrown) {
       if (load !== this.loads) return;
@@ -162,6 +170,7 @@ class ProjectsView {
       this.#renderHead(project),
       ...this.#renderRules(project),
       ...this.#renderPapers(project),
+      ...this.#renderTables(project),
       ...this.#renderConversations(project),
       ...this.#renderNotes(project),
     );
@@ -181,7 +190,8 @@ class ProjectsView {
       makeIcon("text"),
       t("review"),
     );
-    review.disabled = !papers;
+    const table = makeButton("button quiet", () => this.#makeTable(project), makeIcon("plus"), t("tables.make"));
+    review.disabled = table.disabled = !papers;
     const own = [
       makeButton("button quiet", () => this.#edit(project), makeIcon("edit"), t("project.rename")),
       makeButton("button quiet", () => this.#delete(project), makeIcon("delete"), t("project.delete")),
@@ -193,7 +203,7 @@ class ProjectsView {
       el("h1", { tabindex: "-1" }, isolate(project.name)),
       el("p", { class: "status" }, t("ask.papers", { count: project.papers })),
       project.about ? el("p", { class: "project-about" }, isolate(project.about)) : null,
-      el("div", { class: "row" }, ask, review, project.own ? own : copy),
+      el("div", { class: "row" }, ask, review, table, project.own ? own : copy),
     );
   }
 
@@ -339,6 +349,28 @@ class ProjectsView {
   }
 
   /** @param {Project} project */
+  #makeTable(project) {
+    openNewTable(this.root, [], ({ id }) => goTo({ view: "tables", id, query: {} }), project);
+  }
+
+  /** @param {Project} project */
+  #renderTables({ own }) {
+    if (!own) return [];
+    const items = this.tables.map((table) => {
+      const link = el("a", { class: "source", href: linkTo({ view: "tables", id: table.id, query: {} }) });
+      link.append(isolate(joinLines(table.name)));
+      link.dataset.key = table.id;
+      return el("li", {}, link, el("span", { class: "about" }, describeProgress(table)));
+    });
+    return [
+      el("h2", {}, t("project.tables")),
+      items.length
+        ? el("ul", { class: "project-list project-tables" }, items)
+        : el("p", { class: "none" }, t("project.tables.none")),
+    ];
+  }
+
+  /** @param {Project} project */
   #renderConversations({ own, conversations }) {
     if (!own) return [];
     const items = conversations.map(({ id, title }) =>
@@ -372,6 +404,8 @@ export function setUpProjects(root, hooks) {
   projects.onChange(() => view.follow());
   library.onChange(() => view.follow());
   for (const kind of /** @type {const} */ (["projects", "conversations", "notes"])) onEvent(kind, () => view.follow());
+  const followSoon = atMostEvery(TABLES_MS, () => void view.follow()); // each cell that is filled is announced
+  onEvent("tables", () => view.project && followSoon());
   view.follow();
 }
 

@@ -10,6 +10,7 @@ import { joinLines, shorten } from "../base/text.js";
 import { openDialog } from "../library/edit.js";
 import { makeField, renderSuggestions } from "./columns.js";
 
+/** @typedef {Pick<Api.ProjectSummary, "id" | "name" | "own" | "papers">} Project */
 /** @typedef {{text: string, filter: Record<string, string[]>}} Choice papers of a table, in words and for the server */
 
 /** What questions are restricted to now; null if they go to all papers. @returns {Choice | null} */
@@ -23,13 +24,18 @@ function readScope() {
   return { text, filter: buildFilter({ papers: scope.papers, filters }) };
 }
 
-/** The papers that a table may have, the likeliest first. @param {string[]} chosen ids of papers that were chosen */
-function listChoices(chosen) {
+/** The papers that a table may have, the likeliest first. */
+/** @param {string[]} chosen ids of papers that were chosen @param {Project | null} project whose papers are meant */
+function listChoices(chosen, project) {
   /** @type {Choice[]} */
   const choices = [];
+  if (project) {
+    const text = t("tables.papers.project", { count: project.papers, name: project.name });
+    choices.push({ text, filter: project.own ? { project: [project.id] } : { collection: [project.name] } });
+  }
   if (chosen.length)
     choices.push({ text: t("tables.papers.chosen", { count: chosen.length }), filter: { papers: chosen } });
-  const scope = readScope();
+  const scope = project ? null : readScope();
   if (scope) choices.push(scope);
   choices.push({ text: t("tables.papers.all", { count: library.get().papers.size }), filter: {} });
   return choices;
@@ -52,11 +58,11 @@ export const readQuestions = (text) =>
 /**
  * A dialog that makes a table. Resolves when it is closed.
  * @param {HTMLElement} root @param {string[]} chosen ids of papers that were chosen for it
- * @param {(table: Api.TableJson) => void} made
+ * @param {(table: Api.TableJson) => void} made @param {Project | null} [project] that it is made in
  */
-export async function openNewTable(root, chosen, made) {
+export async function openNewTable(root, chosen, made, project = null) {
   const dialog = el("dialog", { class: "edit", "aria-labelledby": "tables-new-title" });
-  const choices = listChoices(chosen);
+  const choices = listChoices(chosen, project);
   const name = el("input", {
     type: "text",
     id: "tables-new-name",
@@ -114,7 +120,9 @@ export async function openNewTable(root, chosen, made) {
     ];
     const filter = /** @type {any} */ (getChoice().filter); // the server fills in the others
     try {
-      const table = await api.addTable({ name: name.value.trim(), filter, columns, fill: columns.length > 0 });
+      const owner = project?.own ? { project: project.id } : {}; // a collection has papers alone
+      const asked = { name: name.value.trim(), filter, columns, fill: columns.length > 0 };
+      const table = await api.addTable({ ...asked, ...owner });
       draft.forget();
       dialog.close();
       made(table);
@@ -137,7 +145,7 @@ export async function openNewTable(root, chosen, made) {
   );
   const form = el("form", { class: "edit-form", onsubmit }, fields, problem, row);
   const draft = new Draft(form);
-  draft.open(`table ${chosen.length ? chosen.join(" ").slice(0, 200) : ""}`);
+  draft.open(`table ${[project?.id ?? "", ...chosen].join(" ").trim().slice(0, 200)}`);
   row.append(
     draft.makeCancel(() => dialog.close()),
     el("button", { type: "submit", class: "button primary" }, t("tables.make")),
