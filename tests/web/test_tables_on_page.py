@@ -315,6 +315,19 @@ def test_a_row_is_removed_and_added_again(show: Open) -> None:
     expect(rows(tab)).to_have_count(3)
 
 
+def test_a_review_asks_the_papers_and_questions_of_a_table(show: Open) -> None:
+    tab = show(LENGTH, OTHERS | {"name": "Raft of otters"})
+    choose(tab, "More", "Review")
+    dialog = tab.page.get_by_role("dialog", name="Review of 3 papers")
+    questions = dialog.get_by_label("Questions to put to each paper")
+    expect(questions).to_have_value("What length does the glacier have?\nRaft of otters")
+    dialog.get_by_label("Title").fill("Animals and ice")
+    dialog.get_by_role("button", name="Write the review").click()
+    expect(tab.find(".review h1")).to_have_text("Animals and ice", timeout=30_000)
+    expect(tab.find(".review h2").first).to_have_text("What length does the glacier have?")
+    expect(tab.find(".review")).to_contain_text("23 kilometres")
+
+
 def test_a_table_is_renamed_exported_and_deleted(show: Open) -> None:
     tab = show(name="Beasts")
     choose(tab, "More", "Rename")

@@ -16,7 +16,7 @@ export async function askForReview(root, scope, count) {
   const dialog = el("dialog", { class: "edit", id: "review-dialog", "aria-labelledby": "review-dialog-title" });
   const title = el("input", { type: "text", id: "review-title", maxlength: 200, autocomplete: "off", dir: "auto" });
   const questions = el("textarea", { id: "review-questions", rows: 3, dir: "auto" });
-  questions.value = (scope.questions ?? []).join("\n");
+  questions.value = (scope.questions ?? []).slice(0, MOST_QUESTIONS).join("\n");
   const problem = el("div");
   const submit = async (/** @type {Event} */ event) => {
     event.preventDefault();

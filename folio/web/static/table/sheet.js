@@ -10,6 +10,7 @@ import { t } from "../base/strings.js";
 import { joinLines, shorten } from "../base/text.js";
 import { offerUndo } from "../base/undo.js";
 import { makeField, moveColumn, openColumnForm, openColumns, removeColumn } from "./columns.js";
+import { askForReview } from "../library/ask_review.js";
 import { openDialog } from "../library/edit.js";
 import { getName } from "./cell.js";
 import { Detail } from "./detail.js";
@@ -153,6 +154,7 @@ export class Sheet {
         openColumns(this.root, () => /** @type {Api.TableJson} */ (this.table), this.hooks),
       ),
       choice("plus", t("tables.rows.add"), () => this.#addRows()),
+      ...(this.#listHere().length ? [choice("text", t("review"), () => this.#review())] : []),
       ...(not_found && !filling
         ? [choice("again", t("tables.again.not_found"), () => this.fill(["not_found", "failed"]))]
         : []),
@@ -459,6 +461,20 @@ export class Sheet {
       showFailure(thrown);
     }
   });
+
+  /** Its papers that are in the library. */
+  #listHere() {
+    const { rows } = /** @type {Api.TableJson} */ (this.table);
+    return rows.filter(({ state }) => state === "here").map(({ paper }) => paper);
+  }
+
+  /** Asks for a review of its papers, with the questions of its columns. */
+  #review() {
+    const papers = this.#listHere();
+    const { columns } = /** @type {Api.TableJson} */ (this.table);
+    const questions = columns.map(({ name, question }) => (question || name).replace(/\s+/g, " "));
+    askForReview(this.root, { papers, questions }, papers.length);
+  }
 
   async #rename() {
     const table = /** @type {Api.TableJson} */ (this.table);
