@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from functools import partial
 from typing import Annotated, Literal
 
@@ -37,7 +37,7 @@ from fastapi import APIRouter, Query, Response
 from fastapi.routing import APIRoute
 
 from folio.app import App
-from folio.errors import StoreMissing
+from folio.errors import NotKnown, StoreMissing
 from folio.schema import tables as schema
 from folio.schema.papers import Sha256
 from folio.schema.web import TableId
@@ -274,8 +274,11 @@ def _move(database: Database, table: str, project: str) -> None:
 
 
 def _follow(library: Library) -> None:
-    if not library.is_read_only:
-        add_later_papers(library, tables.following(library.database))
+    if library.is_read_only:
+        return
+    for table in tables.following(library.database):
+        with suppress(NotKnown):  # it was deleted since
+            add_later_papers(library, [table])
 
 
 def table_routes(app: App, fillings: Fillings, undo: Undo, page: str, route_class: type[APIRoute]) -> APIRouter:
