@@ -14,7 +14,7 @@ from folio.answer_types import Evidence, Sentence
 from folio.model_choice import ModelChoice
 from tests.helpers.browser import PHONE, WIDE, Tab
 from tests.helpers.factories import small_papers
-from tests.helpers.live_server import Live, builtin_app
+from tests.helpers.live_server import Live, builtin_app, until
 from tests.helpers.page import open_reader
 from tests.helpers.scripted_answerer import IS_LONG, Part, ScriptedAnswerer, cited
 
@@ -121,6 +121,35 @@ def test_without_a_model_the_page_says_that_an_instruction_needs_one(live: Live,
     assert answer is not None
     tab.find("#instruction").select_option(label="No instruction")
     expect(tab.find("#instruction-note")).to_be_hidden()
+
+
+def test_a_project_is_asked_with_its_instruction(live: Live, told: list[str], opened: Open) -> None:
+    papers = [each["id"] for each in live.send("GET", "/papers")["papers"]]
+    sea = live.send("POST", "/projects", {"name": "Sea", "papers": papers})["id"]
+    live.send("POST", "/projects", {"name": "Ice", "papers": papers})
+    tab = opened(live, WIDE, f"#projects?project={sea}")
+    of_sea = tab.find("#view-projects").get_by_label("Instruction")
+    of_sea.select_option(label="For a newcomer")
+    until(lambda: live.send("GET", "/instructions")["projects"] == {sea: READY[1].id})
+    expect(of_sea).to_have_value(READY[1].id)
+    tab.find("#view-projects").get_by_role("button", name="Ask this project").click()
+    chosen, switcher = tab.find("#instruction"), tab.page.get_by_label("Project", exact=True)
+    expect(chosen).to_have_value(READY[1].id)
+    turn = tab.ask(QUESTION)
+    expect(turn.locator(".asked-only", has_text="For a newcomer")).to_be_visible()
+    assert READY[1].text in told
+    switcher.select_option("Ice")
+    expect(chosen).to_have_value("")
+    chosen.select_option(READY[0].id)  # a person's choice stays
+    switcher.select_option("Sea")
+    expect(tab.find("#scope-line .scope-text")).to_contain_text("in Sea")
+    expect(chosen).to_have_value(READY[0].id)
+    chosen.select_option("")
+    tab.reload()
+    expect(switcher).to_have_value(sea)
+    expect(chosen).to_have_value("")
+    tab.page.goto(f"{live.url}#projects?project={sea}")
+    expect(of_sea).to_have_value(READY[1].id)
 
 
 def test_one_click_asks_a_paper(live: Live, told: list[str], opened: Open) -> None:

@@ -29,6 +29,30 @@ const getChosen = () => {
   return instructions.get().instructions.find(({ id }) => id === instruction) ?? null;
 };
 
+/** The instruction that a project's questions are asked with. @param {string | undefined} project @returns {string | null} */
+export const getOfProject = (project) => (project && instructions.get().projects[project]) || null;
+
+/** Chooses the project's instruction, unless a person has chosen another one. @param {string | null} before of the project before */
+function follow(before) {
+  const { instruction, filters } = options.get();
+  if (!instruction || instruction === before) setOptions({ instruction: getOfProject(filters.project) });
+}
+
+/** The project of the next question has changed. @param {string | undefined} now @param {string | undefined} before */
+async function followProject(now, before) {
+  // Also where they are loaded, so that all who watch the options know this change first
+  await (isLoaded ? null : loadInstructions().catch(() => {}));
+  if (isLoaded && options.get().filters.project === now) follow(getOfProject(before));
+}
+
+/** Has a project's questions asked with an instruction. Throws ApiError. @param {string} project @param {string | null} chosen */
+export async function chooseForProject(project, chosen) {
+  const before = getOfProject(project);
+  await api.chooseInstruction(project, chosen);
+  await loadInstructions();
+  if (options.get().filters.project === project) follow(before);
+}
+
 let manage = () => {};
 
 export const picker = el("select", {
@@ -73,8 +97,10 @@ function render() {
 export function setUpInstructions(openManager) {
   manage = openManager;
   instructions.watch(render);
-  options.onChange(({ instruction, model }, before) => {
-    if (instruction !== before.instruction) render();
+  options.onChange(({ instruction, model, filters }, before) => {
+    const isChosen = instruction !== before.instruction;
+    if (filters.project !== before.filters.project && !isChosen) followProject(filters.project, before.filters.project);
+    if (isChosen) render();
     else if (model !== before.model) renderNote();
   });
   health.onChange(renderNote);

@@ -181,6 +181,10 @@ export const changeConversation = (id, changes, undo = "") =>
 /** @returns {Promise<Api.InstructionList>} */
 export const listInstructions = () => getJson("/instructions", { cache: "no-store" });
 
+/** @param {string} project its id @param {string | null} instruction its id */
+export const chooseInstruction = (project, instruction) =>
+  request(`/instructions/of-project/${encodeURIComponent(project)}`, sendJson("PUT", { instruction }));
+
 /** @param {Api.NewInstruction} written @returns {Promise<Api.InstructionJson>} */
 export const addInstruction = (written) => getJson("/instructions", postJson(written));
 

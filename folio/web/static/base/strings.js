@@ -298,6 +298,8 @@ export const TEXTS = Object.freeze({
   "project.rule.removed": "The rule was removed.",
   "project.conversations": "Conversations",
   "project.conversations.none": "None yet. A question that is asked of the project begins one.",
+  "project.instruction": "Instruction",
+  "project.instruction.title": "Questions of this project are asked with it, unless you choose another one",
   "project.tables": "Tables",
   "project.tables.none": "None yet. “Make table” puts the same questions to all papers of the project.",
   "project.notes": "Notes",

@@ -11,6 +11,7 @@ import { getTitle, library, loadProjects, projects } from "../base/state.js";
 import { t } from "../base/strings.js";
 import { joinLines } from "../base/text.js";
 import { offerUndo } from "../base/undo.js";
+import { chooseForProject, getOfProject, instructions } from "../ask/instructions.js";
 import { askForReview } from "../library/ask_review.js";
 import { openNewTable } from "../table/new_table.js";
 import { describeProgress } from "../table/table_list.js";
@@ -204,7 +205,28 @@ class ProjectsView {
       el("p", { class: "status" }, t("ask.papers", { count: project.papers })),
       project.about ? el("p", { class: "project-about" }, isolate(project.about)) : null,
       el("div", { class: "row" }, ask, review, table, project.own ? own : copy),
+      project.own ? this.#renderInstruction(id) : null,
     );
+  }
+
+  /** @param {string} project its id */
+  #renderInstruction(project) {
+    const choice = el(
+      "select",
+      { "data-key": "instruction", title: t("project.instruction.title"), autocomplete: "off" },
+      el("option", { value: "" }, t("instructions.none")),
+      instructions.get().instructions.map(({ id, name }) => el("option", { value: id }, name)),
+    );
+    choice.value = getOfProject(project) ?? "";
+    choice.onchange = async () => {
+      try {
+        await chooseForProject(project, choice.value || null);
+      } catch (thrown) {
+        choice.value = getOfProject(project) ?? "";
+        showFailure(thrown);
+      }
+    };
+    return el("label", { class: "row project-instruction" }, t("project.instruction"), choice);
   }
 
   /** @param {Project} project */
@@ -403,6 +425,7 @@ export function setUpProjects(root, hooks) {
   });
   projects.onChange(() => view.follow());
   library.onChange(() => view.follow());
+  instructions.onChange(() => view.follow());
   for (const kind of /** @type {const} */ (["projects", "conversations", "notes"])) onEvent(kind, () => view.follow());
   const followSoon = atMostEvery(TABLES_MS, () => void view.follow()); // each cell that is filled is announced
   onEvent("tables", () => view.project && followSoon());
