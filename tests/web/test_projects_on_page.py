@@ -90,6 +90,7 @@ def test_the_line_switches_between_projects_and_a_new_conversation_stays(live: L
     expect(line).to_have_text("Asking all 2 papers")
     expect(tab.find("#question")).to_be_focused()
     switcher.select_option("Sea")
+    expect(line).to_have_text("Asking 1 paper in Sea")
     with live.client() as client:  # another tab deletes it
         sea = next(each for each in client.get("/projects").json()["projects"] if each["name"] == "Sea")
         assert client.delete(f"/projects/{sea['id']}").status_code == 204

@@ -52,7 +52,9 @@ async function update() {
   const scope = getScope();
   all.hidden = isEverything(scope);
   const known = projects.get();
-  switcher.value = known?.has(scope.filters.project ?? "") ? scope.filters.project : "";
+  const project = scope.filters.project ?? "";
+  switcher.value = known?.has(project) ? project : "";
+  if (known && project && !known.has(project)) return; // it was deleted: what is asked changes at once
   const count = library.get().papers.size;
   scopeLine.hidden = !isLibraryLoaded() || !count;
   if (scopeLine.hidden) return;
