@@ -16,6 +16,7 @@ from folio.answer.extractive import WITHOUT_MODEL
 from folio.errors import StoreError
 from folio.papers.metadata import simple_metadata
 from folio.papers.model import SourceFile
+from folio.schema.remedies import on_page
 from folio.store.bm25 import TantivyIndex
 from folio.store.conversations import Conversations
 from folio.store.indexes import LEXICAL
@@ -93,7 +94,7 @@ def test_the_server_keeps_new_conversations_in_memory(
             first = reading.post("/chat", json={"message": LENGTH}).json()
             begun = first["conversation"]
             second = reading.post("/chat", json={"message": "How thick is its ice?", "conversation": begun}).json()
-            assert (first["refused"], first["notice"]) == (False, WITHOUT_MODEL)
+            assert (first["refused"], first["notice"]) == (False, on_page(WITHOUT_MODEL).text)
             assert (second["turn"], second["notice"]) == (2, "")
             found = reading.get("/conversations").json()["conversations"]
             assert {(each["id"], each["turns"]) for each in found} == {(stored, 1), (begun, 2)}

@@ -11,13 +11,13 @@ from folio.answer_types import Scope
 from folio.papers.model import Paper
 from folio.schema.notes import NOTE, NoteId
 from folio.schema.papers import Count, PaperId, Sha256, Strict
-from folio.schema.web import ConversationId, ConversationSummary, PaperIds, PaperRule
+from folio.schema.web import NOT_BLANK, ConversationId, ConversationSummary, PaperIds, PaperRule
 from folio.search.filters import ProjectPapers
 from folio.store.projects import LONGEST_ABOUT, LONGEST_NAME, Member, Rule, rule_item
 
 ProjectId = Annotated[str, Field(pattern=NOTE, description="Opaque; returned with a new project.")]
 TableId = Annotated[str, Field(pattern=NOTE, description="Of an evidence table.")]
-_Name = Annotated[str, Field(pattern=r"\S", max_length=LONGEST_NAME)]
+_Name = Annotated[str, Field(pattern=NOT_BLANK, max_length=LONGEST_NAME)]
 _About = Annotated[str, Field(max_length=LONGEST_ABOUT)]
 _MOST = 1_000  # parts of each kind in a request, but papers
 

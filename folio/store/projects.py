@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Literal, get_args
 
-from folio.errors import ChangedElsewhere, NotKnown, StoreProtected, UsageError
+from folio.errors import ChangedElsewhere, NameTaken, NotKnown, StoreProtected, UsageError
 from folio.store import rows
 from folio.store.database import Database, UserDataChanged, storable
 from folio.text import one_line
@@ -133,7 +133,7 @@ def state(database: Database) -> Hashable:
 
 
 def add(database: Database, name: str, about: str = "", members: Iterable[Member] = ()) -> Project:
-    """Make a project. Raises UsageError for a name that is empty, too long or taken, StoreProtected."""
+    """Make a project. Raises UsageError for a name that is empty or too long, NameTaken, StoreProtected."""
     require_writable(database)
     now = _now()
     with database.transaction("user"):
@@ -147,7 +147,7 @@ def change(
 ) -> tuple[Project, Project]:
     """Rename or describe a project; None leaves a value as it is. Returns it as it was and as it is.
 
-    Raises NotKnown, UsageError.
+    Raises NotKnown, NameTaken, UsageError.
     """
     require_writable(database)
     with database.transaction("user"):
@@ -203,7 +203,7 @@ def remove(database: Database, id: str) -> Project:
 
 
 def restore(database: Database, old: Project) -> None:
-    """Put a deleted project back, as it was. Raises UsageError if its name was taken since."""
+    """Put a deleted project back, as it was. Raises NameTaken if its name was taken since."""
     require_writable(database)
     with database.transaction("user"):
         if not read(database, [old.id]):
@@ -248,14 +248,14 @@ def same_name(one: str, other: str) -> bool:
 
 
 def _free_name(database: Database, name: str, but: str = "") -> str:
-    """The name as it is stored. Raises UsageError. but: the project that may have it."""
+    """The name as it is stored. Raises NameTaken, UsageError. but: the project that may have it."""
     named = storable(one_line(name)).strip()
     if not named:
         raise UsageError("The project has no name.", "Give it one.")
     if len(named) > LONGEST_NAME:
         raise UsageError(f"The name of a project has at most {LONGEST_NAME} characters.", "Shorten it.")
     if any(each.id != but and same_name(each.name, named) for each in read(database)):
-        raise UsageError(f"There is a project called “{named}” already.", "Choose another name.")
+        raise NameTaken(f"There is a project called “{named}” already.", "Choose another name.")
     return named
 
 

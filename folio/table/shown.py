@@ -38,8 +38,8 @@ def shown_table(library: Library, id: str) -> ShownTable:
     if not library.is_read_only:
         add_later_papers(library, [id])
     keys = library.citation_keys()
+    now = placed(library, id)  # which may store new places, so not while reading
     with library.reading():
-        now = placed(library, id)
         counts = tables.counts(library.database, [id])[id]
         given = citation_names.keys(library.database)
         names = projects.names(library.database)

@@ -60,7 +60,7 @@ class Projects:
         return list(map(ConversationSummary.model_validate, present))
 
     def add(self, new: schema.NewProject) -> schema.ProjectDetails:
-        """Raises NotKnown for the project to copy, UsageError for a name that is taken."""
+        """Raises NotKnown for the project to copy, NameTaken."""
         with self._library() as library:
             with library.reading():
                 copied = copied_members(_project(Shelf(library), new.copy_of)) if new.copy_of else []
@@ -69,7 +69,7 @@ class Projects:
             return self._details(library, made.id)
 
     def change(self, id: str, changes: schema.ProjectChanges) -> tuple[schema.ProjectDetails, PutBack]:
-        """Raises NotKnown, UsageError for a name that is taken, or a collection."""
+        """Raises NotKnown, NameTaken, UsageError for a collection."""
         with self._library() as library:
             _require_own(library, id)
             before, after = projects.change(library.database, id, name=changes.name, about=changes.about)

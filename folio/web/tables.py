@@ -119,9 +119,8 @@ class Tables:
     def changed_cells(self, table: str, since: int) -> schema.ChangedCells:
         """Raises NotKnown."""
         with closing(self._app.open_library()) as library:
-            with library.reading():
-                table_now = placed(library, table, since)
-                counts = tables.counts(library.database, [table])[table]
+            table_now = placed(library, table, since)  # which may store new places, so not while reading
+            counts = tables.counts(library.database, [table])[table]
             return schema.changed_cells(table_now, counts, since)
 
     def change(self, table: str, changes: schema.TableChanges, undo: str | None) -> None:

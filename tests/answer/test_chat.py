@@ -116,7 +116,7 @@ def test_an_earlier_conversation_continues(start: Start) -> None:
     earlier, chat = start(), start()
     turns = [earlier.ask(LENGTH).answer]
     resumed = Chat(chat._retriever, chat._answerer, top_k=3, turns=turns)
-    assert resumed.ask(ITS_ICE).answer == earlier.ask(ITS_ICE).answer
+    assert replace(resumed.ask(ITS_ICE).answer, scope=None) == replace(earlier.ask(ITS_ICE).answer, scope=None)
     assert len(turns) == 1
 
 

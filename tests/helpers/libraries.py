@@ -124,7 +124,7 @@ def fill(app: HashingApp) -> HashingApp:
         log.add(ENTRY)
         cited = log.add(replace(ENTRY, sources=(LoggedSource(ids[0], "a.pdf", 1, "Its length"),)))
         log.open_citation(cited, ids[0], 1)
-        log.add(replace(ENTRY, question="Why?", confidence=None, trace=None, feedback=""))
+        log.add(replace(ENTRY, question="Why?", confidence=None, trace=None, feedback="", scope="3 papers in Sea"))
     with closing(app.conversations()) as conversations:
         conversation = conversations.begin()
         entry = replace(ENTRY, asked="2026-01-03T00:00:00+00:00")

@@ -15,7 +15,7 @@ import pytest
 
 from folio.errors import PaperError
 from folio.papers.model import ParsedPdf
-from folio.pdf import layout_model, limits, reader, visible
+from folio.pdf import drawing, layout_model, limits, reader
 from folio.pdf.reader import read_pdf
 from tests.helpers.paths import ROOT
 from tests.helpers.pdfs import save, scan
@@ -144,7 +144,7 @@ def test_a_page_over_the_drawing_limit_keeps_its_text(
 ) -> None:
     path = scanned_with_layer(tmp_path / "a.pdf", 3)
     whole = read_pdf(path)
-    monkeypatch.setattr(visible, "_FILE_PIXELS", pixels)
+    monkeypatch.setattr(drawing, "_FILE_PIXELS", pixels)
     parsed = read_pdf(path)
     assert _texts(parsed) == _texts(whole)
     unchecked = [reader.NOT_CHECKED in page.problem for page in parsed.pages]

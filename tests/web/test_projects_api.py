@@ -107,7 +107,7 @@ def test_a_collection_is_a_project_that_is_changed_elsewhere_and_copied(
 
 def test_names_are_taken_once_and_found_however_written(client: TestClient, papers: dict[str, str]) -> None:
     make(client, "  Sëa  ", papers=[papers["otters.pdf"]])
-    assert refusal(client.post("/projects", json={"name": "sëa"}), 400) == "There is a project called “sëa” already."
+    assert refusal(client.post("/projects", json={"name": "sëa"}), 409) == "There is a project called “sëa” already."
     assert line(client, project=["SËA"]) == {"line": "1 paper in Sëa", "papers": 1, "restricted": True}
     assert "No project is called “Sëas”. Similar names: Sëa" in refusal(
         client.post("/scope", json={"project": ["Sëas"]}), 404

@@ -327,3 +327,13 @@ def test_without_an_index_there_are_no_tables(tmp_path: Path) -> None:
             file.unlink()
     with client_of(app) as client:
         assert json_of(client.get("/tables")) == {"tables": []}
+
+
+def test_a_paper_that_is_renamed_has_its_new_title_in_changed_cells(client: TestClient) -> None:
+    made = new_table(client)
+    paper = made["rows"][0]["paper"]
+    assert client.patch(f"/papers/{paper}", json={"title": "Rafts of Kelp"}).status_code == 200
+    assert client.get(f"/tables/{made['id']}/cells", params={"since": 0}).status_code == 200
+    titles = [row["title"] for row in json_of(client.get(f"/tables/{made['id']}"))["rows"]]
+    assert "Rafts of Kelp" in titles
+    client.patch(f"/papers/{paper}", json={"title": None})
