@@ -81,8 +81,8 @@ def tab(opened: Callable[..., Tab], live: Live, request: pytest.FixtureRequest) 
 
 def switch_on(tab: Tab) -> None:
     tab.question.focus()
-    for _ in range(3):
-        tab.page.keyboard.press("Tab")  # to the options, the model, and the switch
+    for _ in range(4):
+        tab.page.keyboard.press("Tab")  # to the options, the model, the instruction, and the switch
     switch = tab.page.get_by_role("switch", name="Deep search")
     expect(switch).to_be_focused()
     expect(switch).not_to_be_checked()

@@ -33,7 +33,7 @@ export class Detail {
   /** @param {DetailHooks} hooks */
   constructor(hooks) {
     this.hooks = hooks;
-    this.node = el("div", { class: "card tables-detail", popover: "auto", role: "dialog", id: "tables-detail" });
+    this.node = el("div", { class: "tables-detail", popover: "auto", role: "dialog", id: "tables-detail" });
     let isInside = false;
     this.node.addEventListener("beforetoggle", ({ newState }) => {
       if (newState === "closed") isInside = this.node.contains(document.activeElement);
