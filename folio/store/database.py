@@ -251,7 +251,6 @@ CREATE TABLE note_origins (
 CREATE TABLE evidence_tables (
     id {text} PRIMARY KEY,
     name {text} NOT NULL,
-    project {text} NOT NULL,            -- '': `project_members` has the project of a table
     scope {text} NOT NULL,              -- JSON: the filter of its papers
     follows {integer} NOT NULL,         -- 1: papers that are added later and fit get their rows
     resumes {integer} NOT NULL,         -- 1: filling was begun and not stopped: a server resumes it

@@ -32,7 +32,7 @@ MAX_COLUMNS, MAX_ROWS = 50, 10_000
 FILLING_S, RENEW_S = 9, 2
 CellState = Literal["waiting", "found", "not_found", "failed"]
 _ID_BYTES = 8
-TABLE_COLUMNS = "id, name, project, scope, follows, resumes, problem, changes, shape, created, updated, crc"
+TABLE_COLUMNS = "id, name, scope, follows, resumes, problem, changes, shape, created, updated, crc"
 COLUMN_COLUMNS = "id, table_id, place, name, question, kind, unit, choices, crc"
 ROW_COLUMNS = "table_id, paper, hidden, title, file, label, year, crc"
 CELL_COLUMNS = "column_id, paper, state, findings, edit, error, changed, crc"
@@ -165,8 +165,8 @@ class Counts:
 def table_of_row(*row: Any) -> EvidenceTable:
     """From TABLE_COLUMNS. Raises ValueError."""
     *columns, crc = row
-    id, name, project, scope, follows, resumes, problem, changes, shape, created, updated = columns
-    if crc != _table_crc(name, project, scope, follows, created):
+    id, name, scope, follows, resumes, problem, changes, shape, created, updated = columns
+    if crc != rows.shown_crc(name, scope, follows, created):
         raise UserDataChanged(f"table {str(id)[:16]} has changed since it was written")
     return EvidenceTable(
         rows.string(id),
@@ -250,10 +250,6 @@ def _error(text: object) -> tuple[str, str] | None:
 
 def _error_json(error: tuple[str, str] | None) -> str:
     return json.dumps([storable(part) for part in error]) if error else ""
-
-
-def _table_crc(name: object, project: object, scope: object, follows: object, created: object) -> int:
-    return rows.shown_crc(name, project, scope, follows, created)
 
 
 # Reading
@@ -852,7 +848,6 @@ def _table_row(table: EvidenceTable) -> dict[str, object]:
     return {
         "id": table.id,
         "name": table.name,
-        "project": "",
         "scope": scope,
         "follows": int(table.follows),
         "resumes": int(table.resumes),
@@ -861,7 +856,7 @@ def _table_row(table: EvidenceTable) -> dict[str, object]:
         "shape": table.shape,
         "created": table.created,
         "updated": table.updated,
-        "crc": _table_crc(table.name, "", scope, int(table.follows), table.created),
+        "crc": rows.shown_crc(table.name, scope, int(table.follows), table.created),
     }
 
 
