@@ -19,7 +19,7 @@ from contextlib import AbstractContextManager, contextmanager
 from functools import wraps
 from typing import Any, Concatenate, Literal, ParamSpec, Protocol, TypeVar
 
-from folio.errors import FolioError, StoreDamaged, StoreError, command
+from folio.errors import FolioError, StoreDamaged, StoreError, StoreProtected, command
 from folio.text import one_line
 
 # The data made from PDFs. Increment the version with every change: a library of another version is rebuilt, or
@@ -449,6 +449,14 @@ class Database(ABC):
     @abstractmethod
     def is_read_only(self) -> bool:
         """Whether it cannot be written."""
+
+    def require_writable(self, what: str) -> None:
+        """Raises StoreProtected if it cannot be written. what: is to be stored, as in "Notes"."""
+        if self.is_read_only:
+            raise StoreProtected(
+                f"{what} cannot be kept here: the folder of the index cannot be written.",
+                "Make it writable, and try again.",
+            )
 
     @abstractmethod
     def identity(self) -> Hashable:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from folio.errors import NameTaken, NotKnown, StoreProtected, UsageError
+from folio.errors import NameTaken, NotKnown, UsageError
 from folio.store import rows
 from folio.store.database import Database, UserDataChanged, storable
 from folio.text import one_line
@@ -59,7 +59,7 @@ def add(database: Database, name: str, text: str, reserved: Sequence[str] = ()) 
 
     Raises NameTaken, UsageError for words that are missing or too long, StoreError if the library cannot be written.
     """
-    require_writable(database)
+    database.require_writable("Instructions")
     now = _now()
     new = Instruction(secrets.token_hex(_ID_BYTES), _name(name), _text(text), now, now)
     with database.transaction("user"):
@@ -78,7 +78,7 @@ def change(
 
     Raises NotKnown, and as `add`.
     """
-    require_writable(database)
+    database.require_writable("Instructions")
     with database.transaction("user"):
         known = {each.id: each for each in read(database)}
         if id not in known:
@@ -97,14 +97,14 @@ def change(
 
 def put(database: Database, kept: Instruction) -> None:
     """Store an instruction in the place of the one with its id, if there is one; used to undo changes."""
-    require_writable(database)
+    database.require_writable("Instructions")
     with database.transaction("user"):
         database.insert("instructions", [_row(kept)], replace=True)
 
 
 def remove(database: Database, id: str) -> tuple[Instruction, list[str]]:
     """Delete an instruction; returns it, and the projects that were asked with it. Raises NotKnown, StoreError."""
-    require_writable(database)
+    database.require_writable("Instructions")
     with database.transaction("user"):
         found = [each for each in read(database) if each.id == id]
         if not found:
@@ -122,22 +122,13 @@ def choices(database: Database) -> dict[str, str]:
 
 def choose(database: Database, project: str, instruction: str | None) -> None:
     """Have a project's questions asked with an instruction, by its id; None for none."""
-    require_writable(database)
+    database.require_writable("Instructions")
     with database.transaction("user"):
         if instruction is None:
             database.execute("DELETE FROM project_instructions WHERE project = :project", project=project)
         else:
             row = {"project": storable(project), "instruction": instruction}
             database.insert("project_instructions", [row], replace=True)
-
-
-def require_writable(database: Database) -> None:
-    """Raises StoreProtected if instructions cannot be stored."""
-    if database.is_read_only:
-        raise StoreProtected(
-            "Instructions cannot be kept here: the folder of the index cannot be written.",
-            "Make it writable, and try again.",
-        )
 
 
 def unknown_instruction() -> NotKnown:

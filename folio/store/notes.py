@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Literal, get_args
 
-from folio.errors import ChangedElsewhere, NotKnown, StoreProtected, UsageError
+from folio.errors import ChangedElsewhere, NotKnown, UsageError
 from folio.store import rows
 from folio.store.database import Database, UserDataChanged, storable
 from folio.text import one_line, shorten
@@ -157,7 +157,7 @@ def origins(database: Database) -> dict[str, tuple[str, NoteOrigin]]:
 def put_annotations(database: Database, changed: Iterable[Note], gone: Iterable[str]) -> None:
     """Keep notes in step with Zotero's annotations. changed: new ones, and those that take the place of the note with
     their id; each has an origin. gone: ids."""
-    require_writable(database)
+    database.require_writable("Notes")
     with database.transaction("user"):
         for note in changed:
             assert note.origin is not None
@@ -228,7 +228,7 @@ def add(
 
     Raises UsageError for too long a text, StoreError if the library cannot be written.
     """
-    require_writable(database)
+    database.require_writable("Notes")
     _require_short(text, statement)
     now = _now()
     with database.transaction("user"):
@@ -257,7 +257,7 @@ def change(
     before: the text that was edited. If the note has another one by now, ChangedElsewhere is raised, so that of two
     people who edit a note none loses words. Raises NotKnown, UsageError, StoreError.
     """
-    require_writable(database)
+    database.require_writable("Notes")
     _require_short(text or "")
     with database.transaction("user"):
         old = require(database, id)
@@ -298,7 +298,7 @@ def undo_change(database: Database, before: Note, after: Note) -> None:
 
 def remove(database: Database, id: str) -> Note:
     """Delete a note; returns it. Raises NotKnown, StoreError."""
-    require_writable(database)
+    database.require_writable("Notes")
     with database.transaction("user"):
         note = require(database, id)
         _require_own(note)
@@ -308,7 +308,7 @@ def remove(database: Database, id: str) -> Note:
 
 def restore(database: Database, note: Note) -> None:
     """Put a note back that was deleted, as it was, with its conversation if that is still there."""
-    require_writable(database)
+    database.require_writable("Notes")
     with database.transaction("user"):
         if not read(database, ids=[note.id]):
             _insert(database, note)
@@ -331,14 +331,6 @@ def follow(database: Database, old: str, new: str) -> None:
     sql = f"SELECT {QUOTE_COLUMNS} FROM note_quotes WHERE paper = :paper"
     quotes = database.read(note_quote, sql, paper=old)
     replace_quotes(database, ((*row, replace(row[-1], paper=new, state="moved")) for row in quotes))
-
-
-def require_writable(database: Database) -> None:
-    """Raises StoreProtected if notes cannot be stored."""
-    if database.is_read_only:
-        raise StoreProtected(
-            "Notes cannot be kept here: the folder of the index cannot be written.", "Make it writable, and try again."
-        )
 
 
 def unknown_note() -> NotKnown:

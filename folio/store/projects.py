@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Literal, get_args
 
-from folio.errors import ChangedElsewhere, NameTaken, NotKnown, StoreProtected, UsageError
+from folio.errors import ChangedElsewhere, NameTaken, NotKnown, UsageError
 from folio.store import rows
 from folio.store.database import Database, UserDataChanged, storable
 from folio.text import one_line
@@ -134,7 +134,7 @@ def state(database: Database) -> Hashable:
 
 def add(database: Database, name: str, about: str = "", members: Iterable[Member] = ()) -> Project:
     """Make a project. Raises UsageError for a name that is empty or too long, NameTaken, StoreProtected."""
-    require_writable(database)
+    database.require_writable("Projects")
     now = _now()
     with database.transaction("user"):
         new = Project(secrets.token_hex(_ID_BYTES), _free_name(database, name), _about(about), now, now)
@@ -149,7 +149,7 @@ def change(
 
     Raises NotKnown, NameTaken, UsageError.
     """
-    require_writable(database)
+    database.require_writable("Projects")
     with database.transaction("user"):
         old = require(database, id)
         new_name = old.name if name is None else _free_name(database, name, but=id)
@@ -174,7 +174,7 @@ def change_members(
 
     A paper that is added is no longer excluded, and one that is excluded no longer added.
     """
-    require_writable(database)
+    database.require_writable("Projects")
     now, added, removed = _now(), list(added), list(removed)
     opposite: dict[Kind, Kind] = {"paper": "excluded", "excluded": "paper"}
     removed += [replace(each, kind=opposite[each.kind]) for each in added if each.kind in opposite]
@@ -195,7 +195,7 @@ def change_members(
 
 def remove(database: Database, id: str) -> Project:
     """Delete a project, not what belongs to it; returns it. Raises NotKnown."""
-    require_writable(database)
+    database.require_writable("Projects")
     with database.transaction("user"):
         old = require(database, id)
         database.execute("DELETE FROM projects WHERE id = :id", id=id)
@@ -204,7 +204,7 @@ def remove(database: Database, id: str) -> Project:
 
 def restore(database: Database, old: Project) -> None:
     """Put a deleted project back, as it was. Raises NameTaken if its name was taken since."""
-    require_writable(database)
+    database.require_writable("Projects")
     with database.transaction("user"):
         if not read(database, [old.id]):
             _insert(database, replace(old, name=_free_name(database, old.name)), old.members)
@@ -226,15 +226,6 @@ def projects_of(database: Database, kind: Kind, item: str) -> list[Project]:
     sql = "SELECT project FROM project_members WHERE kind = :kind AND item = :item"
     owners = [owner for (owner,) in database.query(sql, kind=kind, item=item)]
     return read(database, owners) if owners else []
-
-
-def require_writable(database: Database) -> None:
-    """Raises StoreProtected if projects cannot be stored."""
-    if database.is_read_only:
-        raise StoreProtected(
-            "Projects cannot be kept here: the folder of the index cannot be written.",
-            "Make it writable, and try again.",
-        )
 
 
 def unknown_project() -> NotKnown:

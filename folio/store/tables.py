@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, get_args
 
-from folio.errors import ChangedElsewhere, NotKnown, StoreProtected, UsageError
+from folio.errors import ChangedElsewhere, NotKnown, UsageError
 from folio.shown_text import counted
 from folio.store import rows
 from folio.store.database import COLUMNS, Database, UserDataChanged, storable
@@ -359,7 +359,7 @@ def _changing(database: Database, id: str, *, shape: bool = True) -> Iterator[in
 
     Raises NotKnown, StoreProtected.
     """
-    require_writable(database)
+    database.require_writable("Tables")
     with database.transaction("user"):
         yield _count_change(database, id, shape=shape)
 
@@ -384,7 +384,7 @@ def add(
     follows: bool = True,
 ) -> str:
     """Add a table; returns its id. Raises UsageError for too many columns or rows, StoreProtected."""
-    require_writable(database)
+    database.require_writable("Tables")
     now = _now()
     table = EvidenceTable(
         new_id(), storable(name), dict(scope), follows, False, None, 1, 1, now, now
@@ -448,7 +448,7 @@ def remove(database: Database, id: str) -> Removed:
 
 def restore(database: Database, removed: Removed) -> None:
     """Put a table back that was deleted, as it was."""
-    require_writable(database)
+    database.require_writable("Tables")
     with database.transaction("user"):
         if not database.query("SELECT id FROM evidence_tables WHERE id = :id", id=removed.table):
             for part in _PARTS:
@@ -810,14 +810,6 @@ def following(database: Database) -> list[str]:
 
 
 # Errors, and rows as they are stored
-
-
-def require_writable(database: Database) -> None:
-    """Raises StoreProtected if tables cannot be stored."""
-    if database.is_read_only:
-        raise StoreProtected(
-            "Tables cannot be kept here: the folder of the index cannot be written.", "Make it writable, and try again."
-        )
 
 
 def unknown_table() -> NotKnown:
