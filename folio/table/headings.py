@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
+from itertools import chain
 
 from folio.answer.about import MOVES, Move, OwnSentence, vector_of
 from folio.answer_types import Quote
@@ -275,6 +276,7 @@ _OF_ANY_PAPER = frozenset(
 )
 
 
+@lru_cache(maxsize=256)  # asked again of each paper, and of each quote with a value
 def known_heading(column: Column) -> Heading | None:
     """The heading that a column asks for, by its name, or by a question that has no other words; None for others."""
     text = column.question or column.name
@@ -291,7 +293,11 @@ def announced(
 ) -> Iterator[Quote]:
     """The sentences of a paper that answer a heading, best first. sentences: as from own_sentences. Raises ModelError.
     """
-    yield from dict.fromkeys(quote for cue in heading.cues for quote in words.saying(cue))
+    seen = set[tuple[int, int]]()
+    for quote in chain.from_iterable(map(words.saying, heading.cues)):
+        if quote.span not in seen:
+            seen.add(quote.span)
+            yield quote
     if heading.moves:
         like = embedder.embed_passages(heading.like) if heading.like else vector_of(words.paper, embedder)
         ranked = (move.ranked(sentences, like, embedder) for move in heading.moves)

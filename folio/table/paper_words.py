@@ -34,10 +34,16 @@ class PaperWords:
         return Evidence(1, self.paper, 0, len(self.text), self.text, (hit,))
 
     @cached_property
+    def _every_span(self) -> list[tuple[int, int]]:
+        """[start, end) of each sentence but those of references."""
+        excluded = self.paper.sections.spans_of_kinds(frozenset({"references"}))
+        return [span for span in sentence_spans(self.text) if not overlap(excluded, *span)]
+
+    @cached_property
     def spans(self) -> list[tuple[int, int]]:
         """[start, end) of each sentence."""
         excluded = self.paper.sections.spans_of_kinds()
-        return [span for span in sentence_spans(self.text) if not overlap(excluded, *span)]
+        return [span for span in self._every_span if not overlap(excluded, *span)]
 
     @cached_property
     def tokens(self) -> list[frozenset[str]]:
@@ -60,9 +66,8 @@ class PaperWords:
 
     def saying(self, cue: re.Pattern[str]) -> Iterator[Quote]:
         """The sentences with a match, in order; also those of acknowledgements and notes, but of no reference."""
-        excluded = self.paper.sections.spans_of_kinds(frozenset({"references"}))
-        for start, end in sentence_spans(self.text):
-            if cue.search(self.text[start:end]) and not overlap(excluded, start, end):
+        for start, end in self._every_span:
+            if cue.search(self.text[start:end]):
                 found = citation(self.whole, start, end, 1.0)
                 yield Quote(found.paper, found.start, found.end, found.quote)
 
