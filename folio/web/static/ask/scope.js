@@ -8,7 +8,7 @@ import { parts, t } from "../base/strings.js";
 
 const MOST = 3; // papers that are named
 /** @type {Record<Field, import("../base/strings.js").Key>} */
-const NAMES = {
+export const NAMES = {
   year: "ask.scope.year",
   author: "ask.scope.author",
   venue: "ask.scope.venue",
@@ -19,7 +19,7 @@ const NAMES = {
   cited_by: "ask.scope.cited_by",
   project: "ask.scope.project",
 };
-const FIELDS = /** @type {Field[]} */ (Object.keys(NAMES));
+export const FIELDS = /** @type {Field[]} */ (Object.keys(NAMES));
 
 /** @param {Api.ScopeJson} scope */
 const getFields = (scope) => FIELDS.filter((name) => scope[name].length);
