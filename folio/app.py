@@ -48,16 +48,8 @@ from folio.system.files import make_private, write_json
 from folio.system.network import PORT, go_offline
 
 if TYPE_CHECKING:
-    from config import (
-        Origin,
-        Settings,
-        SettingsError,
-        changed_settings,
-        load_settings,
-        origins_of_settings,
-        personal_file,
-        place_of_settings,
-    )
+    import config
+    from config import Origin, Settings
     from folio.answer.chat import Chat
     from folio.drafts.claims import ClaimChecker
     from folio.ingest import pipeline
@@ -83,23 +75,9 @@ if TYPE_CHECKING:
     from folio.zotero.sync import Described
 else:
     try:  # An installed Folio has config.py under this name: a top-level `config` there may be another program's.
-        from folio._config import (
-            SettingsError,
-            changed_settings,
-            load_settings,
-            origins_of_settings,
-            personal_file,
-            place_of_settings,
-        )
+        import folio._config as config
     except ModuleNotFoundError:
-        from config import (
-            SettingsError,
-            changed_settings,
-            load_settings,
-            origins_of_settings,
-            personal_file,
-            place_of_settings,
-        )
+        import config
 
 # Where a library may be kept, as STORE names it
 Place = Literal["local", "postgres"]
@@ -253,18 +231,18 @@ class App:
 
     def setting_origins(self) -> Mapping[str, Origin]:
         """Where each setting was set."""
-        return origins_of_settings()
+        return config.origins_of_settings()
 
     @property
     def settings_file(self) -> Path | None:
         """The user's file of settings; None without a home folder."""
-        return personal_file()
+        return config.personal_file()
 
     def with_changes(self, changes: Mapping[str, str | None]) -> App:
         """The same app with other settings; None for a default. Raises UsageError for a value that cannot be."""
         try:
-            return replace(self, settings=changed_settings(self.settings, changes))
-        except SettingsError as error:
+            return replace(self, settings=config.changed_settings(self.settings, changes))
+        except config.SettingsError as error:
             raise UsageError(f"A setting is invalid: {error}.", "Choose another value.") from error
 
     def keep_settings(self, changes: Mapping[str, str | None]) -> None:
@@ -903,7 +881,7 @@ class App:
         verifier = self.models.verifier(check_cancelled=check_cancelled)
         return ClaimChecker(library, retriever or self.retriever(library), verifier)
 
-    # For LangChain programs
+    # Tables and reviews
 
     def cell_finder(
         self, library: Library, retriever: Retriever | None = None, *, model: str | None = None
@@ -943,6 +921,8 @@ class App:
 
         return Reviewer(read, self.models.meaning, finder, self.models.heading_writer(check_cancelled))
 
+    # For LangChain programs
+
     def langchain_retriever(self, top_k: int | None = None) -> FolioRetriever:
         """Folio's search as a LangChain retriever. The library stays open as long as the retriever exists."""
         from folio.search.langchain import FolioRetriever
@@ -980,9 +960,9 @@ def from_environment(notice: Notice, chosen: Mapping[str, object] = MappingProxy
     """
     go_offline()
     try:
-        app = App(load_settings(notice, chosen), notice)
-    except SettingsError as error:
-        place = f"the call or {place_of_settings()}" if chosen else place_of_settings()
+        app = App(config.load_settings(notice, chosen), notice)
+    except config.SettingsError as error:
+        place = f"the call or {config.place_of_settings()}" if chosen else config.place_of_settings()
         raise UsageError(
             f"A setting is invalid: {error}.", f"Correct it in {place}; docs/settings.md explains it."
         ) from error
