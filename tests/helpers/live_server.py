@@ -102,6 +102,13 @@ class Live:
 
 def builtin_app(folder: Path, papers: Path, **chosen: str) -> App:
     """The tool with its built-in models over the papers of a folder, all of them ingested; settings by name."""
+    app = new_builtin_app(folder, papers, **chosen)
+    assert all(status == "added" for status in ingest(app))
+    return app
+
+
+def new_builtin_app(folder: Path, papers: Path, **chosen: str) -> App:
+    """The same before the first ingest."""
     settings = Settings(
         _env_file=None,  # type: ignore[call-arg]
         PAPERS_DIR=papers,
@@ -113,9 +120,7 @@ def builtin_app(folder: Path, papers: Path, **chosen: str) -> App:
         **{"CACHE_DIR": str(folder / "cache"), "EMBEDDER": "builtin", "LLM": "builtin", "RERANKER": "builtin"}
         | chosen,  # type: ignore[arg-type]
     )
-    app = App(settings, lambda text: None)
-    assert all(status == "added" for status in ingest(app))
-    return app
+    return App(settings, lambda text: None)
 
 
 def ingest(app: App) -> list[str]:

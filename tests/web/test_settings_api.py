@@ -19,9 +19,8 @@ from folio.web.api import make_web
 from folio.web.guard import AccessRules
 from tests.helpers.factories import small_papers, write_pdf
 from tests.helpers.fakes import HashingApp, read_here
-from tests.helpers.live_server import ingest
+from tests.helpers.live_server import ingest, new_builtin_app
 from tests.helpers.ollama_server import OllamaStandIn
-from tests.helpers.paths import models_folder
 from tests.helpers.web_client import ask, client_of, json_of, refusal
 
 NAMES = ("LLM", "OLLAMA_HOST", "EMBEDDER")
@@ -42,21 +41,7 @@ def own_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def real(tmp_path: Path, ollama_server: OllamaStandIn) -> App:
     """The tool with its built-in models over two papers, and an Ollama server that it does not use."""
-    settings = Settings(
-        _env_file=None,  # type: ignore[call-arg]
-        PAPERS_DIR=small_papers(tmp_path / "papers"),
-        VECTORSTORE_DIR=tmp_path / "store",
-        INGESTED_JSON=tmp_path / "ingested.json",
-        CACHE_DIR=tmp_path / "cache",
-        MODELS_DIR=models_folder(),
-        CROSS_ENCODER="nobody/has-this",
-        NLI_MODEL="nobody/has-that",
-        OLLAMA_HOST=ollama_server.url,
-        EMBEDDER="builtin",
-        LLM="builtin",
-        RERANKER="builtin",
-    )
-    app = App(settings, lambda text: None)
+    app = new_builtin_app(tmp_path, small_papers(tmp_path / "papers"), OLLAMA_HOST=ollama_server.url)
     assert ingest(app) == ["added", "added"]
     return app
 

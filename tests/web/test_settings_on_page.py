@@ -10,14 +10,12 @@ import pytest
 from playwright.sync_api import expect
 
 from config import Settings
-from folio.app import App
 from folio.system import workers
 from tests.helpers.browser import PHONE, WIDE, Tab
 from tests.helpers.factories import small_papers, write_pdf
 from tests.helpers.fakes import read_here
-from tests.helpers.live_server import Live, ingest
+from tests.helpers.live_server import Live, ingest, new_builtin_app
 from tests.helpers.ollama_server import OllamaStandIn
-from tests.helpers.paths import models_folder
 
 pytestmark = pytest.mark.slow
 
@@ -36,27 +34,9 @@ def own_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "config" / "folio" / ".env"
 
 
-def app_at(folder: Path, papers: Path, ollama: OllamaStandIn) -> App:
-    settings = Settings(
-        _env_file=None,  # type: ignore[call-arg]
-        PAPERS_DIR=papers,
-        VECTORSTORE_DIR=folder / "store",
-        INGESTED_JSON=folder / "ingested.json",
-        CACHE_DIR=folder / "cache",
-        MODELS_DIR=models_folder(),
-        CROSS_ENCODER="nobody/has-this",
-        NLI_MODEL="nobody/has-that",
-        OLLAMA_HOST=ollama.url,
-        EMBEDDER="builtin",
-        LLM="builtin",
-        RERANKER="builtin",
-    )
-    return App(settings, lambda text: None)
-
-
 @pytest.fixture
 def live(tmp_path: Path, ollama_server: OllamaStandIn) -> Iterator[Live]:
-    app = app_at(tmp_path, small_papers(tmp_path / "papers"), ollama_server)
+    app = new_builtin_app(tmp_path, small_papers(tmp_path / "papers"), OLLAMA_HOST=ollama_server.url)
     assert ingest(app) == ["added", "added"]
     with Live(app) as made:
         yield made
@@ -132,7 +112,7 @@ def test_a_folio_without_papers_begins_with_a_folder(
 ) -> None:
     papers = tmp_path / "home" / "Reading"
     write_pdf(papers / "badgers.pdf", ["A paper about badgers. Badgers dig long tunnels at night."])
-    with Live(app_at(tmp_path / "new", tmp_path / "new" / "papers", ollama_server)) as bare:
+    with Live(new_builtin_app(tmp_path / "new", tmp_path / "new" / "papers", OLLAMA_HOST=ollama_server.url)) as bare:
         tab = opened(bare, WIDE, "#ask")
         tab.page.get_by_role("button", name="Choose a folder").click()
         chooser = tab.page.get_by_role("dialog", name="Add a folder")
@@ -147,7 +127,7 @@ def test_a_folio_without_papers_begins_with_a_folder(
 def test_where_others_can_reach_it_nothing_can_be_changed(
     opened: Open, tmp_path: Path, ollama_server: OllamaStandIn
 ) -> None:
-    app = app_at(tmp_path, small_papers(tmp_path / "papers"), ollama_server)
+    app = new_builtin_app(tmp_path, small_papers(tmp_path / "papers"), OLLAMA_HOST=ollama_server.url)
     ingest(app)
     with Live(app, public_url="https://example.org") as public:
         tab = opened(public, WIDE, "#settings")
