@@ -1,9 +1,9 @@
 // The first screen of a Folio without papers: drop PDFs, choose a folder, or take what Zotero has.
 
-import { byId, el, isolate, makeButton, makeIcon, renderProblem } from "../base/dom.js";
-import { toApiError } from "../base/api.js";
+import { byId, el, isolate, makeButton, makeIcon } from "../base/dom.js";
 import { parts, t } from "../base/strings.js";
 import { addFolder, followZotero, loadZotero, zotero } from "../settings/folders.js";
+import { makeRun } from "../settings/part.js";
 import { loadSettings, settings } from "../settings/state.js";
 
 /** @param {number} megabytes of a file, at most */
@@ -11,15 +11,7 @@ export function renderFirstPapers(megabytes) {
   const choose = el("span", { class: "as-link" }, t("ask.drop.choose"));
   const more = el("div", { class: "start-more" });
   const problem = el("div", {});
-  /** @param {() => Promise<unknown>} act */
-  const run = async (act) => {
-    problem.replaceChildren();
-    try {
-      await act();
-    } catch (thrown) {
-      problem.replaceChildren(renderProblem(toApiError(thrown)));
-    }
-  };
+  const run = makeRun(problem);
   const render = () => more.replaceChildren(...renderOtherWays(run));
   // Only the person at this computer chooses folders of it.
   loadSettings()

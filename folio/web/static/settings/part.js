@@ -13,8 +13,13 @@ export function makePart(name, title, ...children) {
   const problem = el("div", { class: "part-problem" });
   const node = el("section", { class: "part", "aria-labelledby": heading.id, "data-part": name }, heading, ...children);
   node.append(problem);
-  /** Does something, and shows why it fails. @param {() => Promise<unknown>} act */
-  const run = async (act) => {
+  return { node, run: makeRun(problem) };
+}
+
+/** A function that does something, and shows why it fails. @param {HTMLElement} problem where */
+export function makeRun(problem) {
+  /** @param {() => Promise<unknown>} act */
+  return async (act) => {
     problem.replaceChildren();
     try {
       await act();
@@ -22,7 +27,6 @@ export function makePart(name, title, ...children) {
       problem.replaceChildren(renderProblem(toApiError(thrown)));
     }
   };
-  return { node, run };
 }
 
 /**
