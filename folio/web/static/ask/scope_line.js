@@ -29,6 +29,7 @@ export const scopeLine = el(
 );
 
 let asked = 0; // a later request makes an earlier one void
+let described = ""; // the scope of the latest one
 /** @type {number | undefined} */
 let timer;
 
@@ -50,6 +51,7 @@ async function update() {
   asked += 1;
   const request = asked;
   const scope = getScope();
+  described = JSON.stringify(scope);
   all.hidden = isEverything(scope);
   const known = projects.get();
   const project = scope.filters.project ?? "";
@@ -98,7 +100,9 @@ export function setUpScopeLine(next) {
     setOptions(EVERYTHING);
     next.focus();
   };
-  options.onChange(updateSoon);
+  options.onChange(() => {
+    if (JSON.stringify(getScope()) !== described) updateSoon(); // and not another option
+  });
   library.onChange(updateSoon);
   projects.watch(renderSwitcher);
   updateSoon();
