@@ -103,7 +103,7 @@ class ScopeLine(Strict):
     """What a question would be asked of, in words."""
 
     line: str
-    """"12 papers in Consensus, 2000 to 2015", "All 95 papers"."""
+    """"12 papers in Consensus, 2000 to 2015", "All 95 papers"; why no paper fits."""
     papers: Count
     restricted: bool
     """Whether it is less than the whole library."""

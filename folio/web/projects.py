@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from fastapi import APIRouter
 from fastapi.routing import APIRoute
 
-from folio.errors import StoreMissing
+from folio.errors import NotKnown, StoreMissing
 from folio.schema import projects as schema
 from folio.schema.web import ConversationSummary, FilterRequest
 from folio.search.filters import ProjectPapers, Shelf, copied_members, notes_of, require_own
@@ -100,9 +100,12 @@ class Projects:
         return lambda: self._do(lambda library: projects.restore(library.database, removed))
 
     def scope(self, request: FilterRequest) -> schema.ScopeLine:
-        """What a question with these filters would be asked of. Raises NotKnown."""
+        """What a question with these filters would be asked of; of no paper, and why, where none fits."""
         with self._library() as library:
-            scope = select_for(library, request).scope
+            try:
+                scope = select_for(library, request).scope
+            except NotKnown as none:
+                return schema.ScopeLine(line=str(none), papers=0, restricted=True)
         assert scope is not None
         return schema.scope_line(scope)
 

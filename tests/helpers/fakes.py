@@ -241,7 +241,8 @@ def hashing_app(folder: Path, hashing: HashingEmbedder | None = None, **settings
 
 
 def _no_notice(text: str) -> None:
-    raise AssertionError(f"a notice: {text}")
+    if not text.startswith("Trying once whether"):  # it depends on the speed of the machine alone
+        raise AssertionError(f"a notice: {text}")
 
 
 class RecordedProgress:

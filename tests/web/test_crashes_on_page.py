@@ -37,8 +37,10 @@ const key = (node, key, ctrlKey = false) =>
   node.dispatchEvent(new KeyboardEvent("keydown", { key, ctrlKey, bubbles: true, cancelable: true }));
 """
 RENAME = 'await press("#conversations li button"); await press("#conversations [popover] button", "Rename");'
-SELECT = """const pages = await find(".reader-pages"); await find("#reader .page.ready");
-  pages.focus(); key(pages, "s"); await press(".selection-bar button", "Note");"""
+SELECT = """const pages = await find(".reader-pages"); await find("#reader .page.ready"); pages.focus();
+  let isSelected = false; find(".selection-bar button", "Note").then(() => { isSelected = true; });
+  while (!isSelected) { key(pages, "s"); await new Promise((resolve) => setTimeout(resolve, 200)); }
+  await press(".selection-bar button", "Note");"""
 TAGS = """(await find(".table-row", "On Sea Otters")).focus(); key(document.activeElement, "a", true);
   key(document.activeElement, "t"); await find("dialog[open]");"""
 # Kind -> its address, what opens its field, the field, and whether it is opened again by hand

@@ -109,9 +109,9 @@ def test_names_are_taken_once_and_found_however_written(client: TestClient, pape
     make(client, "  Sëa  ", papers=[papers["otters.pdf"]])
     assert refusal(client.post("/projects", json={"name": "sëa"}), 409) == "There is a project called “sëa” already."
     assert line(client, project=["SËA"]) == {"line": "1 paper in Sëa", "papers": 1, "restricted": True}
-    assert "No project is called “Sëas”. Similar names: Sëa" in refusal(
-        client.post("/scope", json={"project": ["Sëas"]}), 404
-    )
+    unknown = line(client, project=["Sëas"])
+    assert unknown["line"].startswith("No project is called “Sëas”. Similar names: Sëa")
+    assert (unknown["papers"], unknown["restricted"]) == (0, True)
     assert refusal(client.get(f"/projects/{'0' * 16}"), 404) == "There is no such project."
     assert "name" in refusal(client.post("/projects", json={"name": "  "}), 422)
 
@@ -146,7 +146,8 @@ def test_scopes_are_said_in_words(app: HashingApp, client: TestClient, papers: d
     ):
         assert line(client, **filters)["line"] == expected
     empty = make(client, "Empty")
-    assert refusal(client.post("/scope", json={"project": [empty["id"]]}), 404) == "No paper fits the project."
+    assert line(client, project=[empty["id"]])["line"] == "No paper fits the project."
+    assert line(client, year=["2031"])["papers"] == 0
 
 
 def test_an_answer_and_a_refusal_keep_what_was_asked(client: TestClient, papers: dict[str, str]) -> None:

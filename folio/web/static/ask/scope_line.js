@@ -62,8 +62,8 @@ async function update() {
   if (scopeLine.hidden) return;
   if (isEverything(scope)) return show(lower(t("scope.all", { count })));
   try {
-    const { line } = await api.describeScope(buildFilter(scope));
-    if (request === asked) show(lower(line));
+    const { line, papers } = await api.describeScope(buildFilter(scope));
+    if (request === asked) show(papers ? lower(line) : line, !papers);
   } catch (thrown) {
     const error = api.toApiError(thrown);
     if (request === asked) show(error.error, true);
