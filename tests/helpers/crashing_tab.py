@@ -69,10 +69,13 @@ class CrashingTab:
             if each["type"] == "renderer"
         ]
         killer = Thread(target=_kill, args=(renderers, after_s))
-        killer.start()
         arrived = 0
         for character in text:
-            if not killer.is_alive() or self.send("Input.insertText", limit_s=1, text=character) is None:
+            if arrived == 1:
+                killer.start()  # on a slow machine it would otherwise come before anything is typed
+            if arrived and not killer.is_alive():
+                break
+            if self.send("Input.insertText", limit_s=1 if arrived else LIMIT_S, text=character) is None:
                 break
             arrived += 1
         killer.join()

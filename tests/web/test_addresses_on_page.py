@@ -241,8 +241,10 @@ def test_what_leads_to_a_page_is_a_link(live: Live, opened: Open) -> None:
         led.append(href)
     with tab.context.expect_page() as other:  # as a middle click does
         tab.find("#hits .source").first.click(modifiers=["ControlOrMeta"])
-    other.value.goto(led[-1])  # on a busy machine Playwright may miss that the new page's own navigation ended
-    expect(other.value.locator("#reader .page-mark.quote").first).to_be_attached()
+    other.value.close()  # on a busy machine Playwright may miss that its navigation ended
+    other_page = tab.context.new_page()
+    other_page.goto(led[-1])
+    expect(other_page.locator("#reader .page-mark.quote").first).to_be_attached()
     expect(tab.find("#reader")).to_be_hidden()
     tab.find("#hits .source").first.press("Enter")
     reader_shows(tab, 1)
