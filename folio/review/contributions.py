@@ -7,6 +7,8 @@ what their paper does; the others as on the page of a paper (answer/about.py), f
 from __future__ import annotations
 
 import re
+import sys
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -19,12 +21,15 @@ from folio.papers.model import Paper, Vectors
 from folio.papers.sections import Kind
 from folio.protocols import Embedder
 from folio.review.excerpts import OWN, Excerpt, abbreviations, excerpts, unexplained
-from folio.text import one_line, tokenize
+from folio.text import STOP_WORDS, one_line, tokenize
 
 _ABOUT = 1200  # characters of the title and the abstract, or of the first sentences, that are compared
 _FIRST = 6  # sentences that stand for an abstract where a paper has none
 _MOST_SAYING, _MOST_FRONT, _MOST_OTHER = 12, 8, 6  # sentences whose meaning is compared, of each kind
 _OPENING, _LEAST_OPENING = 0.2, 3000  # share and characters of a paper without sections that may say what it is
+_MOST_COUNTED, _TITLE_COUNTS = 60_000, 5  # characters of a paper whose words are counted; a word of its title counts as
+_MOST_STEMS = 1_500  # that are kept of a paper
+_NO_SUBJECT: frozenset[Kind] = frozenset({"references", "boilerplate", "acknowledgements", "appendix"})
 _MOST_POINTS, _MOST_WORDS = 3, 110  # of an entry
 ALIKE = 0.8  # cosine of two sentences that say the same
 # Cosines to what the paper is about: of a first sentence that says what the paper does, of another first one, of one
@@ -103,6 +108,9 @@ class Contribution:
     sentences: tuple[Excerpt, ...]  # all that were compared, in the order of the paper
     vectors: Vectors  # of the sentences, shape (len(sentences), dimension)
     vector: Vectors  # of the title and the points, of unit length, shape (dimension,)
+    about: Vectors  # of the title and the abstract, of unit length, shape (dimension,)
+    summary: str  # title, abstract and the sentences that were compared, a line each
+    words: Mapping[str, int]  # stem -> how often the paper has it, of the most frequent ones
 
 
 def contribution(paper: Paper, text: str, embedder: Embedder) -> Contribution:
@@ -145,7 +153,21 @@ def contribution(paper: Paper, text: str, embedder: Embedder) -> Contribution:
         used.append(second)
     points.sort(key=lambda point: _ORDER.index(point.kind))
     vector = _mean([about, *(rows[each] for each in used)])
-    return Contribution(paper, tuple(points), tuple(compared), vectors[1:], vector)
+    summary = "\n".join([paper.title, one_line(abstract), *(each.text for each in compared)])
+    counts = _word_counts(paper, text)
+    return Contribution(paper, tuple(points), tuple(compared), vectors[1:], vector, about, summary, counts)
+
+
+def _word_counts(paper: Paper, text: str) -> dict[str, int]:
+    """How often a paper has its most frequent stems, a word of its title some times more."""
+    kept, at = [paper.title] * _TITLE_COUNTS, 0
+    for start, end in sorted(paper.sections.spans_of_kinds(_NO_SUBJECT)):
+        kept.append(text[at:start])
+        at = max(at, end)
+    kept.append(text[at:])
+    stems = tokenize("\n".join(kept)[:_MOST_COUNTED])
+    counts = Counter(stem for stem in stems if len(stem) > 2 and stem.isalpha() and stem not in STOP_WORDS)
+    return {sys.intern(stem): count for stem, count in counts.most_common(_MOST_STEMS)}
 
 
 def _second(

@@ -53,6 +53,26 @@ def test_papers_on_one_subject_are_one_theme_headed_by_words_that_they_share() -
     assert all("soup" in heading.casefold() for heading, titles in found.items() if titles == soups)
 
 
+def test_a_paper_on_no_subject_of_the_others_is_in_no_theme() -> None:
+    claim = "This paper presents theorems of algebraic geometry over finite fields."
+    made = review([*SOUPS, *OTTERS, write("Curves: algebraic geometry", ("abstract", claim), authors=("Cy Curve",))])
+    assert [entry.paper.title for entry in made.themes[-1].entries] == ["Curves: algebraic geometry"]
+    assert [theme.heading for theme in made.themes][-1] == "Other subjects"
+
+
+def test_words_that_all_papers_of_a_choice_have_make_no_theme() -> None:
+    """Courses are themes by what they teach, not by being courses for students."""
+    genre = "Students of the course learn in lessons with notebooks and exercises for classes of students."
+    taught = {"Chemistry": "acids and bases in water", "Grammar": "verbs and nouns in clauses"}
+    papers = [
+        write(f"{subject} {place}", ("abstract", f"This paper presents a course {place} on {what}. {genre}"))
+        for subject, what in taught.items()
+        for place in range(3)
+    ]
+    found = [{entry.paper.title.split()[0] for entry in theme.entries} for theme in review(papers).themes]
+    assert sorted(map(sorted, found)) == [["Chemistry"], ["Grammar"]]
+
+
 def test_the_order_of_the_papers_does_not_matter() -> None:
     papers = [*SOUPS, *OTTERS]
     assert markdown(papers) == markdown(papers[::-1])
