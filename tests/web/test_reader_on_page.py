@@ -182,10 +182,12 @@ def test_a_selection_may_begin_and_end_in_the_gap_beside_a_word(show: Show) -> N
         tab.page.evaluate("getSelection().removeAllRanges()")  # selected words would be dragged
         tab.page.mouse.move(start["x"] - before, start["y"] + start["height"] / 2)
         tab.page.mouse.down()
+        expect(toolbar(tab)).to_be_hidden()  # the one of the words before is in nobody's way
         tab.page.mouse.move(end["x"] + end["width"] + after, end["y"] + end["height"] / 2, steps=5)
         tab.page.mouse.up()
         said = "".join(tab.page.evaluate("getSelection().toString()").split())
         assert said == "".join(words.nth(number).inner_text().strip() for number in range(first, last + 1))
+        expect(toolbar(tab)).to_be_visible()
 
 
 def toolbar(tab: Tab) -> Locator:

@@ -180,7 +180,10 @@ class Reader {
     pane.addEventListener("keydown", (event) => this.#handleKey(event));
     pane.addEventListener("copy", (event) => this.#copyWords(event));
     steadySelection(view.root);
-    view.root.addEventListener("pointerdown", () => (this.#isSelecting = true));
+    view.root.addEventListener("pointerdown", ({ pointerType }) => {
+      this.#isSelecting = true;
+      if (pointerType === "mouse") this.selectionBar.hide(); // what is selected next may lie below it
+    });
     for (const name of ["pointerup", "pointercancel"]) {
       addEventListener(name, () => {
         this.#isSelecting = false; // a long touch is cancelled once the browser selects words
