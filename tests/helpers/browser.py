@@ -6,6 +6,7 @@ import base64
 import os
 import re
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -127,9 +128,12 @@ class Tab:
         self.page.goto(f"{self.url}/{place}")
 
     def expected(self, *problems: str) -> None:
-        """Asserts that problems with these patterns occurred, and ignores them from now on."""
+        """Waits until problems with these patterns have occurred, and ignores them from now on."""
         for problem in problems:
-            assert any(re.search(problem, noted) for noted in self.problems), (problem, self.problems)
+            until = time.monotonic() + LIMIT_S  # the console may say later what the page shows already
+            while not any(re.search(problem, noted) for noted in self.problems):
+                assert time.monotonic() < until, (problem, self.problems)
+                self.page.wait_for_timeout(20)
         self._expected += problems
 
     def tolerated(self, *problems: str) -> None:

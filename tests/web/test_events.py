@@ -22,13 +22,13 @@ from folio.table.filling import Filler
 from folio.web import events
 from folio.web.events import MOST_WAITING, Broadcast, Event, StoreWatch
 from tests.helpers.cli_runner import CliRunner
-from tests.helpers.factories import write_pdf
+from tests.helpers.factories import pdf_of, write_pdf
 from tests.helpers.fakes import HashingApp, hashing_app
 from tests.helpers.live_server import Live, until
 from tests.helpers.paths import ROOT
 from tests.helpers.serve_process import Served
 from tests.helpers.table_finder import WordFinder
-from tests.helpers.web_client import ask, json_of, papers_by_file, pdf_of, send_request
+from tests.helpers.web_client import ask, json_of, papers_by_file, send_request
 
 SLEEP = "How do sea otters sleep?"
 Seen = list[tuple[str, dict[str, Any]]]
@@ -86,10 +86,11 @@ def test_two_pages_and_their_changes(live: Live) -> None:
         conversation = ask(client, SLEEP, listed=True)["conversation"]
         for seen in (one, two):
             until(lambda seen=seen: of_kind(seen, "conversations"))  # type: ignore[misc]
+        before = len(of_kind(two, "conversations"))
         client.patch(f"/conversations/{conversation}", json={"title": "Otters", "pinned": True})
-        until(lambda: len(of_kind(two, "conversations")) == 2)
+        until(lambda: len(of_kind(two, "conversations")) > before)
         client.delete(f"/conversations/{conversation}")
-        until(lambda: len(of_kind(two, "conversations")) == 3)
+        until(lambda: of_kind(two, "conversations")[-1]["deleted"])
         client.patch(f"/papers/{otters}", json={"year": 2014})
         until(lambda: of_kind(two, "papers"))
         bees = pdf_of(("Bees dance to tell where flowers are. They do it in the hive.",))
@@ -99,8 +100,10 @@ def test_two_pages_and_their_changes(live: Live) -> None:
         client.delete(f"/papers/{otters}")
         until(lambda: of_kind(two, "papers")[-1]["removed"])
         until(lambda: one == two)
-    changed = {"changed": [conversation], "deleted": []}
-    assert of_kind(one, "conversations") == [changed, changed, {"changed": [], "deleted": [conversation]}]
+    *changed, deleted = of_kind(one, "conversations")
+    assert len(changed) >= 2  # one more where a look came between the question and its answer
+    assert all(each == {"changed": [conversation], "deleted": []} for each in changed)
+    assert deleted == {"changed": [], "deleted": [conversation]}
     edited, *_, removed = of_kind(one, "papers")
     assert edited == {"added": [], "changed": [otters], "removed": [], "generation": generation}
     assert (removed["removed"], removed["generation"] > generation) == ([otters], True)
