@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Generator, Iterable, Sequence
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TypeVar
 
 from config import Settings
@@ -46,10 +48,18 @@ def write_pdf(path: Path, pages: Iterable[str], title: str = "") -> Path:
     return save(path, drawn, metadata={"title": title} if title else None)
 
 
+@cache
+def pdf_of(pages: tuple[str, ...] = OTTERS, title: str = "On Sea Otters") -> bytes:
+    """The bytes of such a PDF: equal pages give equal bytes."""
+    with TemporaryDirectory() as folder:
+        return write_pdf(Path(folder) / "made.pdf", pages, title).read_bytes()
+
+
 def small_papers(folder: Path) -> Path:
     """A folder with two papers of prose."""
-    write_pdf(folder / "otters.pdf", OTTERS, "On Sea Otters")
-    write_pdf(folder / "alps" / "glaciers.pdf", GLACIERS, "The Aletsch Glacier")
+    (folder / "alps").mkdir(parents=True, exist_ok=True)
+    (folder / "otters.pdf").write_bytes(pdf_of())
+    (folder / "alps" / "glaciers.pdf").write_bytes(pdf_of(GLACIERS, "The Aletsch Glacier"))
     return folder
 
 

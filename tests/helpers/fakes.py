@@ -280,19 +280,19 @@ def read_here(
             yield workers.Finished(item, error)
 
 
-_READ: dict[tuple[str, str], Any] = {}
+_READ: dict[tuple[str, str, str], Any] = {}
 
 
 def read_once(
     function: Callable[[SourceFile], ResultT], items: Iterable[SourceFile], **limits: float
 ) -> Generator[workers.Finished[SourceFile, ResultT], None, None]:
-    """read_here for the same papers ingested again and again: a file is read once in each way, and then kept."""
+    """read_here for the same papers ingested again and again: a file of a name is read once in each way, and kept."""
     how = str(getattr(function, "keywords", {}).get("reading"))
     for item in items:
         if getattr(item, "page", None) is not None or getattr(item, "scans", None):  # of a scan: not the first look
             yield from read_here(function, [item])
             continue
-        key = how, item.sha256
+        key = how, item.sha256, Path(getattr(item, "file", item).path).name  # the title of a paper without one
         if key not in _READ:
             (_READ[key],) = read_here(function, [item])
         yield _READ[key]._replace(item=item)

@@ -28,7 +28,7 @@ from folio.system import workers
 from folio.web.api import make_web
 from folio.web.guard import AccessRules
 from folio.web.server import make_config
-from tests.helpers.fakes import RecordedProgress, read_here
+from tests.helpers.fakes import RecordedProgress, read_once
 from tests.helpers.paths import models_folder
 
 LIMIT_S = 120
@@ -126,7 +126,7 @@ def new_builtin_app(folder: Path, papers: Path, **chosen: str) -> App:
 def ingest(app: App) -> list[str]:
     """What an ingest of the folder of papers does to each file."""
     with pytest.MonkeyPatch.context() as patch, indexes.writing(app.settings.VECTORSTORE_DIR):
-        patch.setattr(workers, "run_guarded", read_here)
+        patch.setattr(workers, "run_guarded", read_once)
         files, _ = discovery.hash_files(discovery.find_pdfs([app.settings.PAPERS_DIR]), RecordedProgress())
         outcomes = list(app.ingest(files, RecordedProgress(), jobs=1, retry=frozenset()))
         app.finish_ingest()

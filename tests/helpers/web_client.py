@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
-from functools import cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -16,8 +14,8 @@ from folio.app import App
 from folio.system import workers
 from folio.web.api import make_web
 from folio.web.guard import AccessRules
-from tests.helpers.factories import OTTERS, small_papers, write_pdf
-from tests.helpers.fakes import HashingApp, HashingEmbedder, hashing_app, read_here
+from tests.helpers.factories import small_papers
+from tests.helpers.fakes import HashingApp, HashingEmbedder, hashing_app, read_once
 
 TOKEN = "a-token-of-24-characters"
 NOBODY = "0" * 64  # the id of no paper
@@ -31,7 +29,7 @@ def small_app(folder: Path, hashing: HashingEmbedder | None = None, **settings: 
         small_papers(app.settings.PAPERS_DIR)
     if not app.library_path.exists():
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(workers, "run_guarded", read_here)
+            patch.setattr(workers, "run_guarded", read_once)
             app.run()
     return app
 
@@ -94,10 +92,3 @@ def send_request(port: int, path: str, body: dict[str, Any] | None = None) -> so
     headers = f"Host: 127.0.0.1:{port}\r\nContent-Type: application/json\r\nContent-Length: {len(content)}"
     connection.sendall(f"{'POST' if body else 'GET'} {path} HTTP/1.1\r\n{headers}\r\n\r\n".encode() + content)
     return connection
-
-
-@cache
-def pdf_of(pages: tuple[str, ...] = OTTERS, title: str = "On Sea Otters") -> bytes:
-    """A PDF's bytes: equal pages give equal bytes."""
-    with TemporaryDirectory() as folder:
-        return write_pdf(Path(folder) / "made.pdf", pages, title).read_bytes()

@@ -20,10 +20,9 @@ from folio.store import indexes
 from folio.store.library import Library
 from folio.system import workers
 from folio.web.papers import STALE_S, PaperFiles, removed_papers, safe_name
-from tests.helpers.factories import GLACIERS, OTTERS
+from tests.helpers.factories import GLACIERS, OTTERS, pdf_of
 from tests.helpers.fakes import HashingApp, RecordedProgress, hashing_app, read_here
 from tests.helpers.paths import ROOT
-from tests.helpers.web_client import pdf_of
 
 
 @pytest.fixture

@@ -26,11 +26,11 @@ from folio.web import uploads as upload_queue
 from folio.web.papers import STALE_S, PaperFiles, Placed
 from folio.web.uploads import MAX_TRIES, SHOWN_S, UploadQueue
 from tests.helpers.cli_runner import CliRunner
-from tests.helpers.factories import GLACIERS, write_pdf
+from tests.helpers.factories import GLACIERS, pdf_of, write_pdf
 from tests.helpers.fakes import HashingApp, HashingEmbedder, hashing_app, read_here
 from tests.helpers.live_server import Live, until
 from tests.helpers.serve_process import Served
-from tests.helpers.web_client import client_of, json_of, papers_by_file, pdf_of, refusal
+from tests.helpers.web_client import client_of, json_of, papers_by_file, refusal
 
 PDF = {"Content-Type": "application/pdf"}
 TORN = b"%PDF-1.7\nthe rest of it was lost"
