@@ -218,10 +218,9 @@ TYPE = """async (words) => {
 }"""
 
 
-@pytest.mark.parametrize("number", [1000, 5000])
-def test_a_keystroke_in_the_filter_is_cheap(show: Open, number: int) -> None:
+def test_a_keystroke_in_the_filter_is_cheap(show: Open) -> None:
     tab = show()
-    page = with_papers(tab, number)
+    page = with_papers(tab, 5000)
     devtools = tab.context.new_cdp_session(page)
     devtools.send("Performance.enable", {"timeDomain": "threadTicks"})  # what other programs take is left out
 
@@ -235,7 +234,7 @@ def test_a_keystroke_in_the_filter_is_cheap(show: Open, number: int) -> None:
         page.evaluate(TYPE, words)
         costs.append((script_s() - before) / len(words))
     assert statistics.median(costs) < 0.050
-    expect(tab.find("#library-count")).to_contain_text(f" of {number:,} papers")
+    expect(tab.find("#library-count")).to_contain_text(" of 5,000 papers")
 
 
 def test_many_papers_are_a_screen_of_rows(show: Open) -> None:
