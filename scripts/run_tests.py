@@ -6,6 +6,8 @@ MOST_AGAIN of them failed, or any other test: those are mended, never run again.
 
 pytest-rerunfailures runs a test again at once, in the worker where it failed, while the others still load the machine.
 
+What took longest is listed at the end of the first run.
+
     python scripts/run_tests.py -n auto          # pytest's arguments
 """
 
@@ -22,6 +24,8 @@ import pytest
 MARKER = "browser"
 # Tests of the page that may pass on their second try
 MOST_AGAIN = 2
+# Set-ups, tests and tear-downs that are listed with their seconds
+SLOWEST = 15
 # Environment variable: a file that gets the last lines too, for a run of several commands
 RECORD = "FOLIO_SECOND_TRIES"
 
@@ -51,7 +55,7 @@ class Failures:
 def run(arguments: Sequence[str]) -> int:
     """Run pytest with these arguments, and the second tries; returns the exit code."""
     failures = Failures()
-    code = int(pytest.main([*arguments], plugins=[failures]))
+    code = int(pytest.main([f"--durations={SLOWEST}", *arguments], plugins=[failures]))
     if code != pytest.ExitCode.TESTS_FAILED or failures.others or not failures.of_page:
         return code
     if len(failures.of_page) > MOST_AGAIN:

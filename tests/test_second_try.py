@@ -96,6 +96,13 @@ def test_a_test_of_the_page_that_fails_once_passes_and_is_named_last(tmp_path: P
     assert [suite.times_run(name) for name in ("late", "sound", "other")] == [2, 1, 1]
 
 
+def test_what_took_longest_is_listed(tmp_path: Path) -> None:
+    suite = Suite(tmp_path, {"sound": 0}, {})
+    (tmp_path / "test_slow.py").write_text("import time\n\n\ndef test_it():\n    time.sleep(0.02)\n")
+    assert suite.run(2) == 0
+    assert re.search(r"slowest 15 durations .*\n\d+\.\d+s call +test_slow.py::test_it\n", suite.printed)
+
+
 def test_two_are_named(tmp_path: Path) -> None:
     suite = Suite(tmp_path, {"late": 1, "later": 1}, {})
     assert suite.run() == 0
