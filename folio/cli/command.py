@@ -16,9 +16,11 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from folio.console import complain, say
-from folio.errors import FolioError
+from folio.errors import FolioError, UsageError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pydantic import BaseModel
 
     from folio.app import App
@@ -126,6 +128,34 @@ def write_json(value: BaseModel) -> None:
 
     sys.stdout.write(f"{line(value)}\n")
     sys.stdout.flush()
+
+
+def write_or_print(file: Path | None, content: bytes, written: str) -> int:
+    """Write a document into a file and say so, or print it if no file was named; returns the exit code.
+
+    content: UTF-8, if no file was named. written: begins what is said: "12 papers written to". Raises DiskFull.
+    """
+    from folio.shown_text import plain_line
+    from folio.system.files import write_output
+
+    if file is None:
+        sys.stdout.write(content.decode())
+        return 0
+    write_output(file, content)
+    say(f"{written} {plain_line(str(file))}.")
+    return 0
+
+
+def format_of(file: Path | None, wanted: str | None, formats: Sequence[str], usual: str, example: str) -> str:
+    """The format that was asked for, or that of the file's ending, or the usual one.
+
+    example: a name for a Word document. Raises UsageError for a Word document without a file.
+    """
+    ending = "" if file is None else file.suffix.removeprefix(".").lower()
+    format = wanted or (ending if ending in formats else usual)
+    if format == "docx" and file is None:
+        raise UsageError("A Word document is no text to print.", f"Name a FILE, such as {example}.")
+    return format
 
 
 # Options that choose papers, the same in every command. One given several times fits papers that match any value.

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from folio.cli.command import Parser, positive_int, run_subcommand, write_json
-from folio.console import output, say
+from folio.cli.command import Parser, positive_int, run_subcommand, write_json, write_or_print
+from folio.console import output
 from folio.errors import UsageError, command
-from folio.shown_text import plain_line
+from folio.shown_text import counted
 
 if TYPE_CHECKING:
     from folio.app import App
@@ -96,14 +95,8 @@ def _show(app: App, arguments: argparse.Namespace) -> int:
 def _export(app: App, arguments: argparse.Namespace) -> int:
     from folio.cli.show import entry_json
     from folio.schema.answers import line
-    from folio.system.files import write_output
 
     with closing(app.open_library()) as library:
         entries = app.query_log(library).entries(arguments.feedback)
     text = "".join(f"{line(entry_json(number, entry))}\n" for number, entry in reversed(entries))
-    if arguments.out is None:
-        sys.stdout.write(text)
-        return 0
-    write_output(arguments.out, text.encode())
-    say(f"Questions written to {plain_line(str(arguments.out))}: {len(entries):,}.")
-    return 0
+    return write_or_print(arguments.out, text.encode(), f"{counted(len(entries), 'question')} written to")

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from folio.cli.command import Parser, positive_int, run_subcommand, write_json
+from folio.cli.command import Parser, format_of, positive_int, run_subcommand, write_json, write_or_print
 from folio.console import output, say
 from folio.errors import UsageError
 from folio.shown_text import counted, plain_line
@@ -164,16 +163,12 @@ def _export(app: App, arguments: argparse.Namespace) -> int:
     from folio.bibliography.notes import cited_bibtex, markdown, zotero_rdf
     from folio.bibliography.word import word_document
     from folio.store import works
-    from folio.system.files import write_output
 
     if arguments.pdf is not None:
         if arguments.file or arguments.format:
             raise UsageError("--pdf writes copies of PDFs, and no other file.", "Run it without FILE and --format.")
         return _export_pdfs(app, arguments)
-    ending = "" if arguments.file is None else arguments.file.suffix.removeprefix(".").lower()
-    kind = arguments.format or (ending if ending in _FORMATS else "md")
-    if kind == "docx" and arguments.file is None:
-        raise UsageError("A Word document is no text to print.", "Name a FILE, such as notes.docx.")
+    kind = format_of(arguments.file, arguments.format, _FORMATS, "md", "notes.docx")
     with closing(app.open_library()) as library:
         notes = _chosen(library, arguments)
         if kind == "bib":
@@ -183,12 +178,7 @@ def _export(app: App, arguments: argparse.Namespace) -> int:
             page = app.page_url
             as_text = zotero_rdf if kind == "rdf" else markdown
             content = word_document(notes, page) if kind == "docx" else as_text(notes, page).encode()
-    if arguments.file is None:
-        sys.stdout.write(content.decode())
-        return 0
-    write_output(arguments.file, content)
-    say(f"{counted(len(notes), 'note')} written to {plain_line(str(arguments.file))}.")
-    return 0
+    return write_or_print(arguments.file, content, f"{counted(len(notes), 'note')} written to")
 
 
 def _export_pdfs(app: App, arguments: argparse.Namespace) -> int:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from folio.cli.command import BY, Parser, add_paper_options, paper_filter, run_subcommand, write_json
-from folio.console import output, say
+from folio.cli.command import BY, Parser, add_paper_options, paper_filter, run_subcommand, write_json, write_or_print
+from folio.console import output
 from folio.errors import UsageError
 from folio.shown_text import name_line, plain_line
 
@@ -241,17 +240,12 @@ def _add_export(parser: argparse.ArgumentParser) -> None:
 def _export(app: App, arguments: argparse.Namespace) -> int:
     """Write the bibliography; fields that are not sure are left out, with a note."""
     from folio.bibliography.export import library_bibtex, library_csl_json
+    from folio.shown_text import counted
     from folio.store import works
-    from folio.system.files import write_output
 
     with closing(app.open_library()) as library:
         keys, papers = library.citation_keys(), library.papers()
         papers = [paper for paper in papers if paper.id in keys]
         published = works.publishers_bibtex(library.database, keys)
     text = library_bibtex(papers, keys, published) if arguments.format == "bibtex" else library_csl_json(papers, keys)
-    if arguments.out is None:
-        sys.stdout.write(text)
-        return 0
-    write_output(arguments.out, text.encode())
-    say(f"Papers written to {plain_line(str(arguments.out))}: {len(papers):,}.")
-    return 0
+    return write_or_print(arguments.out, text.encode(), f"{counted(len(papers), 'paper')} written to")

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from folio.cli.command import FILTERS, Parser, add_paper_options, paper_filter, run_command
-from folio.console import progress_bar, say
+from folio.cli.command import FILTERS, Parser, add_paper_options, paper_filter, run_command, write_or_print
+from folio.console import progress_bar
 from folio.errors import UsageError
 from folio.shown_text import counted, plain_line
 
@@ -43,23 +42,18 @@ def main(argv: Sequence[str] | None = None, prog: str = "folio review") -> int:
 
 def _run(app: App, arguments: argparse.Namespace) -> int:
     from folio.bibliography.document import document_markdown
-    from folio.system.files import write_output
 
     out: Path | None = arguments.out
     if out and out.suffix.lower() not in _ENDINGS:
         raise UsageError(f"{plain_line(str(out))} ends like no document.", "Name a file that ends in .md or .docx.")
     blocks = _blocks(app, arguments)
-    if out is None:
-        sys.stdout.write(document_markdown(blocks))
-        return 0
-    if out.suffix.lower() == ".docx":
+    if out and out.suffix.lower() == ".docx":
         from folio.bibliography.word import word_of_blocks
 
-        write_output(out, word_of_blocks(blocks))
+        content = word_of_blocks(blocks)
     else:
-        write_output(out, document_markdown(blocks).encode())
-    say(f"The review is in {plain_line(str(out))}.")
-    return 0
+        content = document_markdown(blocks).encode()
+    return write_or_print(out, content, "The review is in")
 
 
 def _blocks(app: App, arguments: argparse.Namespace) -> list[Block]:

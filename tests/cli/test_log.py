@@ -74,7 +74,7 @@ def test_the_log_is_exported_oldest_first(rated: CliRunner, tmp_path: Path) -> N
     assert [row["number"] for row in run(rated, "export").objects] == [1, 2, 3]
     ran = run(rated, "export", "--bad", "--out", str(tmp_path / "bad.jsonl"))
     assert (ran.code, ran.out) == (0, "")
-    assert "Questions written to" in ran.err
+    assert "1 question written to" in ran.err
     (line,) = (tmp_path / "bad.jsonl").read_text(encoding="utf-8").splitlines()
     assert json.loads(line)["question"] == GAUGE
 
