@@ -3,6 +3,7 @@
 python evaluate.py benchmarks/sample.jsonl                    the set that ships with Folio, on the index
 python evaluate.py questions.jsonl --papers ~/papers          on a folder of papers, with its own index
 python evaluate.py scifact/                                   plain texts with judgements, as in BEIR
+python evaluate.py questions.jsonl --project Consensus        only the papers of a project, and what they can answer
 python evaluate.py questions.jsonl --no-answers --limit 20    rankings only, for 20 questions
 python evaluate.py questions.jsonl --require recall@5=0.8     exit with 1 if recall is lower
 python evaluate.py questions.jsonl --json now.json --compare before.json

@@ -39,6 +39,8 @@ def parser(prog: str) -> argparse.ArgumentParser:
     )
     parser.add_argument("eval_set", nargs="?", type=Path, metavar="EVAL_SET", help="questions: a file, or a folder")
     parser.add_argument("--papers", type=Path, metavar="FOLDER", help="ask about these PDFs, in a separate index")
+    project = "search only papers of this project, or collection, and leave out questions that need others"
+    parser.add_argument("--project", action="append", metavar="NAME", help=project)
     parser.add_argument("--no-answers", action="store_true", help="measure search only, without answers")
     parser.add_argument("--limit", type=positive_int, metavar="N", help="ask N of the questions, spread over the set")
     parser.add_argument("--json", type=Path, metavar="FILE", help="save the run, to compare it with others")
@@ -137,10 +139,19 @@ def _evaluate(app: App, arguments: argparse.Namespace, thresholds: Sequence[Thre
     questions = dataset.load(arguments.eval_set)
     if questions.documents and arguments.papers:
         raise UsageError(f"{arguments.eval_set} has its own texts.", "Leave out --papers.")
-    questions = replace(questions, questions=tuple(spread(questions.questions, arguments.limit)))
+    if arguments.project and (questions.documents or arguments.papers):
+        raise UsageError("Only papers of the index are in a project.", "Leave out --project.")
     if arguments.judge and questions.relevance is not None:
         raise UsageError(f"{arguments.eval_set} judges documents, and has no answers.", "Leave out --judge.")
-    run = ask(app, questions, papers=arguments.papers, answers=not arguments.no_answers, judged=arguments.judge)
+    run = ask(
+        app,
+        questions,
+        papers=arguments.papers,
+        projects=arguments.project or (),
+        limit=arguments.limit,
+        answers=not arguments.no_answers,
+        judged=arguments.judge,
+    )
     tables = report.tables(run)
     if before:
         tables.append(report.comparison(before, run))
@@ -208,17 +219,28 @@ def report_failures(failed: Sequence[FailedQuestion], succeeded: int, items: str
     return complain(happened, failed[-1].remedy, 1)
 
 
-def ask(app: App, asked: EvalSet, *, papers: Path | None = None, answers: bool = True, judged: bool = False) -> Run:
-    """Ask every question of a set about these papers, the set's own texts, or the index.
+def ask(
+    app: App,
+    asked: EvalSet,
+    *,
+    papers: Path | None = None,
+    projects: Sequence[str] = (),
+    limit: int | None = None,
+    answers: bool = True,
+    judged: bool = False,
+) -> Run:
+    """Ask the questions of a set about these papers, the set's own texts, or the index.
 
-    judged: let the chat model grade the answers. Raises FolioError if there is nothing to ask about, and ModelError if
-    a model failed on every question.
+    projects: search only their papers, and ask only what these can answer. limit: the most questions. judged: let the
+    chat model grade the answers. Raises FolioError if there is nothing to ask about, and ModelError if a model failed
+    on every question.
     """
     from datetime import UTC, datetime
 
     from folio.evaluate import dataset
     from folio.evaluate import runner as stores
     from folio.evaluate.runner import Runner
+    from folio.search.filters import EVERYTHING, PaperFilter
 
     judge = _answer_judge(app) if judged else None
     if papers:
@@ -227,7 +249,12 @@ def ask(app: App, asked: EvalSet, *, papers: Path | None = None, answers: bool =
     with progress_bar() as progress:
         ready = stores.open_text_store(app, asked, progress) if asked.documents else stores.open_paper_store(app)
         with ready as store:
-            asked = dataset.resolved(asked, store.library)
+            asked, chosen, about = dataset.resolved(asked, store.library), EVERYTHING, store.about
+            if projects:
+                chosen = store.retriever.select(PaperFilter.parse(projects=projects))
+                asked = dataset.within(asked, stores.files_of(store.library, chosen.papers or ()))
+                about = {**about, "project": ", ".join(projects)}
+            asked = replace(asked, questions=tuple(spread(asked.questions, limit)))
             chat = answerer = None
             # A set that judges documents asks for no answers, but its follow-ups are rewritten by the answerer.
             has_follow_ups = any(question.history for question in asked.questions)
@@ -237,10 +264,10 @@ def ask(app: App, asked: EvalSet, *, papers: Path | None = None, answers: bool =
                 from folio.answer.chat import Chat
 
                 answerer = app.models.answerer(store.retriever)
-                chat = Chat(store.retriever, answerer, top_k=app.top_k)
+                chat = Chat(store.retriever, answerer, top_k=app.top_k, papers=chosen.papers, scope=chosen.scope)
             app.models.announce()
-            runner = Runner(asked, store.library, store.retriever, chat, answerer, judge)
-            return runner.run(datetime.now(UTC), store.about, stores.relevant_settings(app), progress)
+            runner = Runner(asked, store.library, store.retriever, chat, answerer, judge, chosen.papers)
+            return runner.run(datetime.now(UTC), about, stores.relevant_settings(app), progress)
 
 
 def _ingest(app: App, papers: Path) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -120,6 +120,7 @@ class EvalSet:
     is_by_name: bool = False  # some papers have other names than their files: see resolved
     unknown: tuple[str, ...] = ()  # names of papers that the library does not have
     left_out: int = 0  # questions none of whose papers the library has
+    outside: int = 0  # questions left out because they need papers that are not searched
 
 
 def load(path: Path, *, split: str = "test") -> EvalSet:
@@ -237,6 +238,25 @@ def resolved(evalset: EvalSet, library: Library) -> EvalSet:
         )
     left_out = len(evalset.questions) - len(questions)
     return replace(evalset, questions=tuple(questions), unknown=tuple(unknown), left_out=left_out)
+
+
+def within(evalset: EvalSet, files: Collection[str]) -> EvalSet:
+    """The set with the questions that papers with these files can answer, and those that no paper answers.
+
+    The others are counted in `outside`. Raises UsageError if no question with an answer is left.
+    """
+    questions: list[Question] = []
+    for question in evalset.questions:
+        gold = tuple(entry for entry in question.gold if entry.paper in files)
+        kept = replace(question, gold=gold)
+        if len(kept.gold_groups) == len(question.gold_groups):
+            questions.append(kept)
+    if not any(question.gold for question in questions):
+        raise UsageError(
+            f"None of the papers that {evalset.path.name} asks about is in the project.",
+            "Name another project, or leave out --project.",
+        )
+    return replace(evalset, questions=tuple(questions), outside=len(evalset.questions) - len(questions))
 
 
 class PaperLookup:

@@ -78,7 +78,7 @@ class RelevanceJudge:
         self._library = library
         self._is_text = bool(evalset.documents)
         self.source_pages = SourcePages(library, {document.id: document.text for document in evalset.documents})
-        self.papers = _by_name(library)
+        self.papers = papers_by_file(library)
         self._texts: dict[int, str] = {}  # chunk id -> folded
         self._matches: dict[tuple[int, Place], tuple[bool, bool]] = {}
 
@@ -189,7 +189,7 @@ class RelevanceJudge:
         return CitationResult(right, faithful, bool(in_paper) if targets.groups else None)
 
 
-def _by_name(library: Library) -> dict[str, Paper]:
+def papers_by_file(library: Library) -> dict[str, Paper]:
     """Papers by each of their file names, and by the last part of the name if it is unambiguous."""
     papers = {paper.id: paper for paper in library.papers()}
     files = [(file.name, papers[file.sha256]) for file in library.files()]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -20,10 +20,10 @@ from folio.evaluate import followups
 from folio.evaluate.dataset import Document, EvalSet, Question
 from folio.evaluate.followups import Resolution
 from folio.evaluate.metrics import AnswerResult, QuestionResult
-from folio.evaluate.relevance import GoldProblem, RelevanceJudge, Targets, rank_of
+from folio.evaluate.relevance import GoldProblem, RelevanceJudge, Targets, papers_by_file, rank_of
 from folio.ingest import chunking, queue
 from folio.papers.metadata import simple_metadata
-from folio.papers.model import NewPaper, PageMap, Progress, SourceFile
+from folio.papers.model import NewPaper, PageMap, Paper, Progress, SourceFile
 from folio.protocols import Embedder
 from folio.question.question import Question as AskedQuestion
 from folio.search.retriever import Retriever, SearchRequest, SearchResult
@@ -103,16 +103,18 @@ class Runner:
         chat: Chat | None = None,
         answerer: Answerer | None = None,
         judge: Judge | None = None,
+        papers: Sequence[Paper] | None = None,
     ) -> None:
         """chat: if given, answers are measured too. answerer: used by chat; its confidence counts, and its rewrites.
 
-        judge: if given, grades the answers to questions that have one.
+        judge: if given, grades the answers to questions that have one. papers: search only these, as the chat does.
         """
         self._set = evalset
         self._retriever = retriever
         self._chat = chat
         self._answerer = answerer
         self._grader = judge
+        self._papers = papers
         self._ungraded = 0
         self._judge = RelevanceJudge(evalset, library)
         self._problems: list[GoldProblem] = []
@@ -220,12 +222,12 @@ class Runner:
             return followups.search(self._retriever, question, DEPTH, self._answerer.standalone)
         understood = replies[-1].question if replies else None
         if len(replies) < 2 or understood is None:
-            return self._retriever.search(question.text, DEPTH)
+            return self._retriever.search(question.text, DEPTH, self._papers)
         from folio.answer.chat import remembered
 
         first, *others = understood.readings or (understood.text,)
         also = remembered([reply.answer for reply in replies[:-1]]) if others else ()
-        papers = replies[-1].papers or None
+        papers = replies[-1].papers or self._papers
         return self._retriever.find(SearchRequest(AskedQuestion(first), DEPTH, papers, also=also, readings=others))
 
     def _judge_answer(self, reply: Reply, targets: Targets, question: Question) -> AnswerResult:
@@ -272,6 +274,8 @@ class Runner:
             yield f"Papers of the set that the index does not have: {len(self._set.unknown)} ({named}{further})."
         if self._set.left_out:
             yield f"Questions left out, because the index has none of their papers: {self._set.left_out}."
+        if self._set.outside:
+            yield f"Questions left out, because they need papers that are not in the project: {self._set.outside}."
         if self._set.pending:
             yield f"Questions written by a model and not yet reviewed: {self._set.pending}."
 
@@ -341,6 +345,12 @@ def open_text_store(app: App, evalset: EvalSet, progress: Progress) -> Iterator[
         yield OpenedStore(library, retriever, _about(library, folder))
     finally:
         library.close()
+
+
+def files_of(library: Library, papers: Iterable[Paper]) -> set[str]:
+    """The names that a set may have for the files of these papers."""
+    ids = {paper.id for paper in papers}
+    return {name for name, paper in papers_by_file(library).items() if paper.id in ids}
 
 
 def relevant_settings(app: App) -> dict[str, str]:

@@ -5,20 +5,24 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from folio.evaluate.dataset import Gold, Question, save
+from folio.cli import projects
+from folio.evaluate.dataset import EvalSet, Gold, Question, save
 from folio.evaluate.metrics import NAMES, figures
-from folio.evaluate.runner import load
+from folio.evaluate.runner import Runner, load
 from folio.models.chat_model import TRIES
 from tests.helpers.cli_runner import CliResult, CliRunner
 from tests.helpers.factories import GLACIERS, OTTERS, write_pdf
 from tests.helpers.ollama_models import Json, RefusedError, Scripted
 from tests.helpers.ollama_server import OllamaStandIn, closed_url
 from tests.helpers.paths import ROOT, SAMPLE
+from tests.helpers.web_client import small_app
 
 # The same for each run: a new desk has another address at which no server answers
 SETTINGS = {"LLM": "builtin", "OLLAMA_HOST": "http://127.0.0.1:1"}
@@ -106,6 +110,43 @@ def test_no_answers_and_limit(asked: tuple[CliRunner, Path], tmp_path: Path) -> 
     assert "Answers" not in ran.out
     (only,) = load(tmp_path / "run.json").asked
     assert (only.id, only.answer) == ("hairs", None)
+
+
+def test_a_project_alone_is_searched_and_asked_what_it_can_answer(filled: CliRunner, tmp_path: Path) -> None:
+    filled.settings |= SETTINGS
+    filled._here(projects, ["new", "Sea", "otters"])
+    both = tuple(gold for question in QUESTIONS for gold in question.gold)
+    save(tmp_path / "four.jsonl", (*QUESTIONS, Question("both", "What was counted?", "multi", gold=both, every=True)))
+    asked = filled, tmp_path / "four.jsonl"
+    ran = evaluated(asked, "--project", "sea", "--json", str(tmp_path / "run.json"))
+    assert ran.code == 0, ran.err
+    assert "Questions left out, because they need papers that are not in the project: 2." in ran.out
+    run = load(tmp_path / "run.json")
+    assert [question.id for question in run.asked] == ["hairs", "none"]
+    assert run.store["project"] == "sea"
+    assert figures(run.asked, "reranked")["mrr"].value == 1
+    ran = evaluated(asked, "--project", "sea", "--no-answers", "--limit", "1", "--json", str(tmp_path / "one.json"))
+    assert ran.code == 0, ran.err
+    assert [question.id for question in load(tmp_path / "one.json").asked] == ["hairs"]
+    save(tmp_path / "four.jsonl", QUESTIONS[1:])
+    for line, code, words in (
+        (("--project", "Sea"), 2, "None of the papers that four.jsonl asks about is in the project."),
+        (("--project", "Land"), 2, "No project is called “Land”."),
+        (("--project", "Sea", "--papers", str(filled.papers)), 2, "Only papers of the index are in a project."),
+    ):
+        ran = evaluated(asked, *line)
+        assert (ran.code, ran.err.splitlines()[0]) == (code, words)
+
+
+def test_other_papers_than_those_of_a_project_are_not_among_the_hits(tmp_path: Path) -> None:
+    app = small_app(tmp_path)
+    gauge = EvalSet("gauge", Path("gauge"), (QUESTIONS[1],))
+    with closing(app.open_library()) as library:
+        retriever = app.retriever(library)
+        otters = [paper for paper in library.papers() if paper.file == "otters.pdf"]
+        for papers, rank in ((None, 1), (otters, None)):
+            run = Runner(gauge, library, retriever, papers=papers).run(datetime.now(UTC), {}, {}, lambda *_: None)
+            assert run.asked[0].ranks["reranked"]["paper"] == (rank,)
 
 
 @pytest.mark.parametrize(
