@@ -838,14 +838,19 @@ class App:
 
     # Papers that are not here
 
-    def searches_for(self, question: str, missing: Sequence[str]) -> tuple[str, ...]:
+    def searches_for(
+        self, question: str, missing: Sequence[str], retriever: Retriever | None = None
+    ) -> tuple[str, ...]:
         """Searches for papers that may answer a question, in its own terms. Nothing is sent.
 
-        missing: see Answer.missing; () for the whole question.
+        missing: see Answer.missing; () for the whole question. retriever: over the library, if there is one already.
         """
+        from folio.question.question import Question
         from folio.question.searches import propose
 
-        return propose(question, missing, self._weights(" ".join((question, *missing))))
+        asked = " ".join((question, *missing))
+        weights = retriever.term_weights(Question(asked)) if retriever else self._weights(asked)
+        return propose(question, missing, weights)
 
     def rank_works(self, question: str, works: Sequence[Work]) -> list[RankedWork]:
         """Works that services found for a question, best first, by title and abstract. Raises ModelError."""

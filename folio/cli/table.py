@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from folio.cli.command import FILTERS, Parser, add_paper_options, run_subcommand, write_json
+from folio.cli.command import (
+    FILTERS,
+    Parser,
+    add_paper_options,
+    format_of,
+    run_subcommand,
+    write_json,
+    write_or_print,
+)  # fmt: skip
 from folio.console import output, progress_bar, say
 from folio.errors import NotKnown, UsageError, command
 from folio.shown_text import counted, name_line, plain_line
@@ -18,7 +25,7 @@ from folio.text import shorten
 if TYPE_CHECKING:
     from folio.app import App
     from folio.store.library import Library
-    from folio.store.tables import Counts, EvidenceTable, TableColumn
+    from folio.store.tables import Counts, EvidenceTable
     from folio.table.cell import Column
     from folio.table.filling import Landed
     from folio.table.scope import Scope
@@ -74,14 +81,11 @@ def _table(library: Library, named: str) -> str:
     """The id of the table with this name, or with an id that begins so. Raises NotKnown, UsageError."""
     from folio.store import tables
 
-    wanted = named.strip()
-    every = [table for table, _ in tables.every(library.database)]
-    ids = [table.id for table in every if table.name.casefold() == wanted.casefold()]
-    ids = ids or [table.id for table in every if wanted and table.id.startswith(wanted.lower())]
+    ids = tables.called(library.database, named)
     if len(ids) > 1:
         raise UsageError(f"{len(ids)} tables are called so.", "Give the id of one: " + command("table list"))
     if not ids:
-        raise NotKnown(f"No table is called “{name_line(wanted, 80)}”.", f"`{command('table list')}` lists them.")
+        raise NotKnown(f"No table is called “{name_line(named, 80)}”.", f"`{command('table list')}` lists them.")
     return ids[0]
 
 
@@ -197,9 +201,8 @@ def fill_from(app: App, file: str, arguments: argparse.Namespace, *, name: str =
 
     arguments: with the options that choose papers, a model, and files. Raises UsageError, NotKnown.
     """
-    from folio.store import tables
-    from folio.store.table_places import row_of
-    from folio.table.scope import required
+    from folio.table.filling import as_stored
+    from folio.table.scope import new_table
 
     if arguments.model is not None:
         app = app.with_model(arguments.model)
@@ -207,14 +210,10 @@ def fill_from(app: App, file: str, arguments: argparse.Namespace, *, name: str =
     _require_writable(arguments)
     with closing(app.open_library()) as library:
         scope = _scope(library, arguments)
-        papers = required(library, scope)
         id = _same(library, scope, columns) if not name else None
         if id is None:
-            stored = [_stored(column) for column in columns]
             title = name or ("Table" if file == "-" else Path(file).stem)
-            rows = list(map(row_of, papers))
-            follows = scope.can_grow
-            id = tables.add(library.database, title, scope.as_json(), stored, rows, follows=follows)
+            id = new_table(library, scope, list(map(as_stored, columns)), title)
         else:
             say("A table asks the same already, and is continued.")
     return _filled(app, id, arguments) if fills else _finish(app, id, arguments)
@@ -231,27 +230,14 @@ def _read(file: str) -> Sequence[Column]:
         raise UsageError(f"{file} cannot be read: {reason}.", "Give a text file.") from error
 
 
-def _stored(column: Column) -> TableColumn:
-    from folio.store import tables
-
-    return tables.TableColumn(
-        tables.new_id(), column.name, column.question, column.kind, column.unit, tuple(column.choices)
-    )
-
-
 def _scope(library: Library, arguments: argparse.Namespace) -> Scope:
     """The papers that the options choose; named ones are chosen as they are now. Raises UsageError, NotKnown."""
-    from folio.search.filters import PaperFilter, fitting_papers
-    from folio.table.scope import Scope
+    from folio.table.scope import scope_of
 
     given = {name: list(getattr(arguments, name) or ()) for name in FILTERS}
     names = given.pop("paper")
     given["year"] = [year.strip() for each in given["year"] for year in each.split(",")]
-    scope = Scope.from_json(given)
-    if not names:
-        return scope
-    named = {paper.id for paper in fitting_papers(library, PaperFilter.parse(names))}
-    return Scope(tuple(paper.id for paper in scope.fitting(library) if paper.id in named))
+    return scope_of(library, given, names)
 
 
 def _same(library: Library, scope: Scope, columns: Sequence[Column]) -> str | None:
@@ -279,14 +265,12 @@ def _fill(app: App, arguments: argparse.Namespace) -> int:
 def _filled(app: App, id: str, arguments: argparse.Namespace) -> int:
     """Fill a table, showing each cell as it is found, and write it, also what was found until Ctrl+C."""
     from folio.store import tables
-    from folio.store.table_places import placed
     from folio.store.tables import Fill
-    from folio.table.filling import Filler
+    from folio.table.filling import Filler, ask_again
 
     filler = Filler(app.open_library, app.cell_finder)
     with closing(app.open_library()) as library:
-        cells = placed(library, id).table.cells
-        tables.ask_again(library.database, id, [place for place, cell in cells.items() if cell.state == "failed"])
+        ask_again(library, id)
         total = tables.counts(library.database, [id])[id].waiting
         keys = library.citation_keys()
     filling = filler.begin(Fill(id))
@@ -357,22 +341,13 @@ def _add_export(parser: argparse.ArgumentParser) -> None:
 
 
 def _export(app: App, arguments: argparse.Namespace) -> int:
-    from folio.system.files import write_output
     from folio.table.shown import shown_table
 
-    ending = "" if arguments.file is None else arguments.file.suffix.removeprefix(".").lower()
-    kind = arguments.format or (ending if ending in _FORMATS else "csv")
-    if kind == "docx" and arguments.file is None:
-        raise UsageError("A Word document is no text to print.", "Name a FILE, such as table.docx.")
+    kind = format_of(arguments.file, arguments.format, _FORMATS, "csv", "table.docx")
     with closing(app.open_library()) as library:
         shown = shown_table(library, _table(library, arguments.table))
         content = _exported(app, library, shown, kind)
-    if arguments.file is None:
-        sys.stdout.write(content.decode())
-        return 0
-    write_output(arguments.file, content)
-    say(f"{counted(len(shown.table.rows), 'paper')} written to {plain_line(str(arguments.file))}.")
-    return 0
+    return write_or_print(arguments.file, content, f"{counted(len(shown.table.rows), 'paper')} written to")
 
 
 def _exported(app: App, library: Library, shown: ShownTable, kind: str) -> bytes:

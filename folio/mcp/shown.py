@@ -124,6 +124,45 @@ def _note(note: schema.NoteItem) -> str:
     return "\n".join(filter(None, [f"Note {note.id[:8]}:", note.statement, note.text, *quotes]))
 
 
+def tables(found: schema.Tables) -> str:
+    lines = [f"- {each.table}: {_size(each)}" for each in found.tables]
+    return _joined([f"{counted(found.count, 'table')}.", "\n".join(lines), *_more(found)])
+
+
+def made_table(made: schema.TableItem) -> str:
+    return _joined([f"Table {made.table}: {_size(made)}", made.problem])
+
+
+def _size(of: schema.TableItem) -> str:
+    states = {"found": of.found, "not found": of.not_found, "failed": of.failed, "waiting": of.waiting}
+    cells = ", ".join(f"{number:,} {state}" for state, number in states.items() if number)
+    size = f"{counted(of.row_count, 'paper')} by {counted(of.column_count, 'column')}"
+    return f"{of.name}, {size}: {cells or 'no cells'}.{' It is being filled now.' if of.filling else ''}"
+
+
+def table(read: schema.TableRead) -> str:
+    columns = "; ".join(": ".join(filter(None, [each.name, each.question])) for each in read.columns)
+    blocks = [block for row in read.rows for block in _row(row)]
+    about = f"Table {read.table}: {_size(read)} Its papers: {read.scope}."
+    return _joined([about, f"Columns: {columns}", *_warned(blocks), *_more(read)])
+
+
+def _row(row: schema.TableRowItem) -> Iterator[str]:
+    removed = " It is no longer in the library." if row.removed else ""
+    yield f"{_name(row)}{removed}\n{fenced('papers of the library', 'its title', row.title)}"
+    for cell in row.cells:
+        said = f"edited by the person: {cell.edit}" if cell.edit else f"{cell.outcome}. {cell.error}".strip()
+        yield "\n".join([f"{cell.column}: {said}", *(_finding(row, each) for each in cell.findings)])
+
+
+def _finding(row: schema.TableRowItem, each: schema.FindingItem) -> str:
+    whose = " The first line is in a model's words." if each.by_model else ""
+    lost = " The paper does not have these words any more." if each.lost else ""
+    text = "\n".join(filter(None, [each.value, each.quote]))
+    place = _place((each.page, each.page), each.section)
+    return f"Cite as {each.citation}.{whose}{lost}\n{fenced(row.title, place, text)}"
+
+
 def status(of: schema.LibraryStatus) -> str:
     models = ", ".join(f"{use} {name}" for use, name in of.models.items())
     return _joined(

@@ -8,34 +8,49 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from itertools import count
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
 
+from folio.answer import instructions
 from folio.answer.chat import log_entry, warm_up
 from folio.answer.fencing import harmless_line
 from folio.answer_types import Answer, Checking, Quote, Sentence, Thinking, shown_citation, warnings
 from folio.app import App
 from folio.bibliography.export import bibtex, csl_item, reference
-from folio.errors import ModelError, StoreError, StoreMissing, UsageError
+from folio.errors import ModelError, NotKnown, StoreError, StoreMissing, UsageError
 from folio.mcp import shown
 from folio.mcp.cursors import next_cursor, start_of
 from folio.papers.model import Hit, Paper, require_page
-from folio.question.question import Question
-from folio.question.searches import propose
 from folio.schema import mcp as schema
 from folio.schema.answers import event_json, event_line, logged_trace
 from folio.schema.papers import Strict, papers_notice
-from folio.schema.web import paper_filter
+from folio.schema.web import PaperFields, paper_filter
 from folio.search.filters import PaperFilter, SectionFilter, fitting_papers
 from folio.search.names import aliases_in, file_names, paper_in, the_paper
 from folio.search.pool import Reader, RetrieverPool
 from folio.search.retriever import NOTHING_KNOWN, SearchResult
-from folio.shown_text import counted, short_line
-from folio.store import notes
+from folio.shown_text import counted, name_line, short_line
+from folio.store import notes, tables
+from folio.store.instructions import Instruction
 from folio.store.library import Library
 from folio.store.note_places import NoteFilter, PlacedNote, listed, placed, quote_of
 from folio.store.query_log import LogEntry
+from folio.store.tables import (
+    CellState,
+    Counts,
+    EvidenceTable,
+    Fill,
+    StoredFinding,
+    TableColumn,
+    TableRow,
+)  # fmt: skip
 from folio.store.works import publishers_bibtex
 from folio.system.files import unusable
+from folio.table.columns import read_columns
+from folio.table.filling import Filler, as_column, as_stored, ask_again
+from folio.table.scope import new_table, scope_of
+from folio.table.shown import ShownTable, shown_table
+from folio.text import one_line
 
 if TYPE_CHECKING:
     from folio.deep.types import DeepEvent
@@ -47,6 +62,7 @@ URI = "folio://papers"
 # A search ranks this many passages, as the terminal's does, and more only for those who go on
 FIRST_PASSAGES, MOST_PASSAGES = 20, 100
 _LONGEST_PROGRESS = 200  # characters
+_MOST_NAMED = 5  # columns, in an error
 
 
 class Call(Protocol):
@@ -212,7 +228,12 @@ def ask(backend: Backend, wanted: schema.AskLibrary, call: Call) -> schema.Check
     with backend.reader(call) as reader:
         chosen = reader.retriever.select(paper_filter(wanted, papers=wanted.papers))
         chat = backend.app.chat_over(
-            reader.retriever, top_k=None, chosen=chosen, style=wanted.style, check_cancelled=call.check_cancelled
+            reader.retriever,
+            top_k=None,
+            chosen=chosen,
+            style=wanted.style,
+            check_cancelled=call.check_cancelled,
+            instruction=_instruction(reader.library, wanted.instruction),
         )
         search = models.deep_search(chat, check_cancelled=call.check_cancelled) if wanted.deep else None
         call.report("Searching")
@@ -231,10 +252,14 @@ def ask(backend: Backend, wanted: schema.AskLibrary, call: Call) -> schema.Check
             not_logged = _log(backend, reader.library, replace(entry, trace=logged_trace(trace)) if trace else entry)
         answer, searches = reply.answer, tuple[str, ...]()
         if answer.missing:
-            asked = Question(" ".join((answer.standalone_question, *answer.missing)))
-            searches = propose(answer.standalone_question, answer.missing, reader.retriever.term_weights(asked))
+            searches = backend.app.searches_for(answer.standalone_question, answer.missing, reader.retriever)
     notice = " ".join(filter(None, [answer.notice, not_logged]))
     return _answer(replace(answer, notice=notice), searches, chat.models)
+
+
+def _instruction(library: Library, name: str) -> Instruction | None:
+    """Raises NotKnown, which names those that there are."""
+    return instructions.find(library.database, name) if name.strip() else None
 
 
 def _log(backend: Backend, library: Library, entry: LogEntry) -> str:
@@ -457,6 +482,160 @@ def _note(each: PlacedNote) -> schema.NoteItem:
     )
 
 
+# Tables
+
+
+def list_tables(backend: Backend, wanted: schema.ListTables, call: Call) -> schema.Tables:
+    start = start_of(wanted)
+    with backend.library() as library:
+        every = tables.every(library.database)
+    end = start + wanted.limit
+    return schema.Tables(
+        tables=[schema.TableItem(**_state(*each)) for each in every[start:end]],
+        count=len(every),
+        next_cursor=next_cursor(wanted, end) if len(every) > end else None,
+    )
+
+
+def read_table(backend: Backend, wanted: schema.ReadTable, call: Call) -> schema.TableRead:
+    """Rows of a table, with what each cell says and where."""
+    start = start_of(wanted)
+    with backend.library() as library:
+        named = fitting_papers(library, PaperFilter.parse(papers=wanted.papers)) if wanted.papers else []
+        now = shown_table(library, _table(library, wanted.table))
+    columns = _columns(now.table, wanted.columns)
+    only = {paper.id for paper in named}
+    rows = [row for row in now.table.rows if row.paper in only or not wanted.papers]
+    end = start + wanted.limit
+    return schema.TableRead(
+        **_state(now.table, now.counts),
+        scope=now.scope,
+        columns=[schema.TableColumnItem.model_validate(_column(each)) for each in columns],
+        rows=[_row(now, row, columns) for row in rows[start:end]],
+        next_cursor=next_cursor(wanted, end) if len(rows) > end else None,
+    )
+
+
+def make_table(backend: Backend, wanted: schema.MakeTable, call: Call) -> schema.TableItem:
+    """A new table, whose cells wait."""
+    columns = read_columns("\n".join(map(one_line, wanted.columns)))
+    fields = wanted.model_dump(include=set(PaperFields.model_fields))
+    with backend.library() as library:
+        scope = scope_of(library, fields, wanted.papers)
+        call.check_cancelled()  # once it is written, it stays
+        return _state_of(library, new_table(library, scope, list(map(as_stored, columns)), one_line(wanted.name)))
+
+
+def fill_table(backend: Backend, wanted: schema.FillTable, call: Call) -> schema.TableItem:
+    """Ask the cells that wait or failed. What was found until it is cancelled stays."""
+    with backend.library() as library:
+        id = _table(library, wanted.table)
+        ask_again(library, id)
+        waiting = tables.counts(library.database, [id])[id].waiting
+        filler = Filler(backend.app.open_library, backend.app.cell_finder)
+        filling = filler.begin(Fill(id))
+        if filling is None:
+            raise UsageError("This table is being filled by another program.", "Read it with `read_table` meanwhile.")
+        done = count(1)
+        filler.run(
+            filling,
+            lambda landed: call.report(f"{next(done):,} of {counted(waiting, 'cell')}"),
+            call.check_cancelled,
+        )
+        return _state_of(library, id)
+
+
+def _table(library: Library, name: str) -> str:
+    """The id of the table with this name or id. Raises NotKnown, UsageError."""
+    ids = tables.called(library.database, name)
+    if not ids:
+        raise NotKnown(f"No table is called “{name_line(name, 80)}”.", "`list_tables` lists them.")
+    if len(ids) > 1:
+        raise UsageError(f"{len(ids)} tables are called so.", "Give `table` of one, from `list_tables`.")
+    return ids[0]
+
+
+def _columns(table: EvidenceTable, names: Sequence[str]) -> list[TableColumn]:
+    """The columns with these names, or all. Raises NotKnown."""
+    wanted = {name.strip().casefold(): name for name in names}
+    columns = [each for each in table.columns if not names or wanted.pop(each.name.casefold(), "")]
+    if missing := [*wanted.values()]:
+        known = "; ".join(name_line(each.name, 40) for each in table.columns[:_MOST_NAMED])
+        raise NotKnown(f"The table has no column “{name_line(missing[0], 80)}”.", f"Its columns are: {known}.")
+    return columns
+
+
+def _state_of(library: Library, table: str) -> schema.TableItem:
+    counts = tables.counts(library.database, [table])[table]
+    return schema.TableItem(**_state(tables.read(library.database, table, since=2**53), counts))
+
+
+def _state(table: EvidenceTable, counts: Counts) -> dict[str, Any]:
+    """The fields of TableItem."""
+    return {
+        "table": table.id,
+        "name": table.name,
+        "row_count": counts.rows,
+        "column_count": counts.columns,
+        **{name: getattr(counts, name) for name in ("found", "not_found", "waiting", "failed")},
+        "filling": any(not fill.column for fill in table.fills),
+        "problem": " ".join(table.problem or ()),
+        "updated": table.updated,
+    }
+
+
+def _column(column: TableColumn) -> dict[str, Any]:
+    asked = as_column(column)
+    values = {name: getattr(asked, name) for name in ("name", "question", "kind", "unit")}
+    return {**values, "choices": list(asked.choices)}
+
+
+def _row(now: ShownTable, row: TableRow, columns: Sequence[TableColumn]) -> schema.TableRowItem:
+    ref = row.paper[: schema.REF_LENGTH]
+    paper = now.placed.papers.get(row.paper)
+
+    def finding(found: StoredFinding) -> schema.FindingItem:
+        quote = found.quote
+        return schema.FindingItem(
+            value=found.value,
+            by_model=found.by_model,
+            number=found.number,
+            quote=quote.quote,
+            citation=shown_citation(paper, quote.page) if paper else f"[{row.label} p.{quote.label}]",
+            page=quote.page,
+            label=quote.label,
+            section=found.section,
+            start=quote.start - found.page_start,
+            end=quote.end - found.page_start,
+            lost=paper is not None and quote.state == "lost",
+        )
+
+    def cell(column: TableColumn) -> schema.CellItem:
+        stored = now.cell(row, column)
+        return schema.CellItem(
+            column=column.name,
+            outcome="edited" if stored.edit else _OUTCOMES[stored.state],
+            edit=stored.edit,
+            findings=list(map(finding, stored.findings)),
+            error=" ".join(stored.error or ()),
+        )
+
+    return schema.TableRowItem(
+        paper=ref,
+        uri=f"{URI}/{ref}",
+        file=row.file,
+        title=row.title or row.file,
+        year=row.year,
+        removed=paper is None,
+        cells=list(map(cell, columns)),
+    )
+
+
+_OUTCOMES: dict[CellState, Literal["found", "not found", "failed", "waiting"]] = {
+    "found": "found", "not_found": "not found", "failed": "failed", "waiting": "waiting",
+}  # fmt: skip
+
+
 # The library
 
 
@@ -538,6 +717,28 @@ TOOLS: tuple[Tool[Any, Any], ...] = (
         "add_note", "Add a note",
         "Keep a note on words of a paper, for the user. The words must stand in the paper.",
         schema.AddNote, schema.AddedNote, add_note, shown.added_note, writes=True,
+    ),
+    Tool(
+        "list_tables", "Tables",
+        "The user's evidence tables: papers by questions.",
+        schema.ListTables, schema.Tables, list_tables, shown.tables,
+    ),
+    Tool(
+        "read_table", "Read a table",
+        "Rows of an evidence table: for each paper and column the paper's own words with their page, or that it was not"
+        " found.",
+        schema.ReadTable, schema.TableRead, read_table, shown.table,
+    ),
+    Tool(
+        "make_table", "Make a table",
+        "Make an evidence table that asks each paper the same questions. `fill_table` then fills it.",
+        schema.MakeTable, schema.TableItem, make_table, shown.made_table, writes=True,
+    ),
+    Tool(
+        "fill_table", "Fill a table",
+        "Ask the cells of a table that wait or failed, paper by paper, which may take minutes. If it is cancelled, what"
+        " was found stays, and another call goes on.",
+        schema.FillTable, schema.TableItem, fill_table, shown.made_table, writes=True,
     ),
     Tool(
         "library_status", "Status of the library",

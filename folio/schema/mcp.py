@@ -19,8 +19,10 @@ from folio.papers.model import Paper
 from folio.papers.sections import Kind
 from folio.schema.papers import Count, FromOne, PageRange, PaperSpan, Score, Strict
 from folio.schema.web import FilterValue, FilterValues, PaperFields
+from folio.store.instructions import MAX_NAME
 from folio.store.note_places import MAX_QUOTE, Order, Place
 from folio.store.notes import MAX_TEXT, Colour
+from folio.table.cell import ColumnKind
 
 MOST_AUTHORS, MOST_TAGS, MOST_LEFT_OUT = 10, 20, 10  # of a paper; of an answer
 REF_LENGTH = 12  # characters of a paper's id that name it
@@ -85,6 +87,8 @@ class AskLibrary(Within, Arguments):
     """Search in rounds, for questions that need several papers. Takes longer."""
     style: Style = "plain"
     """"report": a summary and an analysis under headings."""
+    instruction: Annotated[str, Field(max_length=MAX_NAME)] = ""
+    """An instruction of the user's for the wording, by its name, such as "In two sentences"; empty for none."""
 
 
 class CheckClaim(Arguments):
@@ -140,6 +144,35 @@ class AddNote(Arguments):
     text: Annotated[str, Field(max_length=MAX_TEXT)] = ""
     """The note itself."""
     colour: Colour = ""
+
+
+TableName = Annotated[FilterValue, Field(description="A table: `table` of an earlier result, or its name.")]
+
+
+class ListTables(Listing):
+    limit: Annotated[int, Field(ge=1, le=50)] = 20
+
+
+class ReadTable(Listing):
+    table: TableName
+    columns: FilterValues = Field(default_factory=list)
+    """Only these columns, by their names."""
+    papers: FilterValues = Field(default_factory=list)
+    """Only the rows of these papers: `paper` of earlier results, files, or words of titles."""
+    limit: Annotated[int, Field(ge=1, le=50)] = 5
+    """Most rows."""
+
+
+class MakeTable(Within, Arguments):
+    columns: Annotated[FilterValues, Field(min_length=1)] = Field(default_factory=list)
+    """What to ask each paper: "Sample size", "Drug: Which drug was given?", "Dose [number, mg]", "Blinded [yes/no]",
+    "Design [one of: RCT; cohort]"."""
+    name: Annotated[str, Field(max_length=200)] = ""
+    """Empty: named after its papers."""
+
+
+class FillTable(Arguments):
+    table: TableName
 
 
 # What they give
@@ -360,6 +393,90 @@ class Notes(PartOfList):
 
 class AddedNote(Strict):
     note: NoteItem
+
+
+class TableItem(Strict):
+    table: str
+    """Names the table for the other tools."""
+    name: _Line
+    row_count: Count
+    column_count: Count
+    found: Count
+    """Cells with an answer; edited ones count."""
+    not_found: Count
+    waiting: Count
+    """Cells that were not asked yet."""
+    failed: Count
+    filling: bool
+    """Whether it is being filled now."""
+    problem: _Line
+    """Why filling ended before all cells were asked; empty if it did not."""
+    updated: str
+
+
+class Tables(PartOfList):
+    tables: list[TableItem]
+    """The last changed one first."""
+    count: Count
+
+
+class TableColumnItem(Strict):
+    name: _Line
+    question: _Line
+    """Empty: the name is asked for."""
+    kind: ColumnKind
+    unit: _Line
+    choices: list[_Line]
+
+
+class FindingItem(Strict):
+    """Words of a paper that answer a column."""
+
+    value: _Text
+    """What to show first: "23 km", "yes", one of the choices, or a model's words; empty for the quote."""
+    by_model: bool
+    """Whether `value` is in a model's words, which its quote supports."""
+    number: float | None
+    """In the unit of the column; null if there is none."""
+    quote: _Text
+    """The paper's own words."""
+    citation: _Citation
+    page: FromOne
+    """Physical, from 1."""
+    label: _Line
+    """The number printed on the page."""
+    section: _Line
+    start: Count
+    """Where the quote begins in the text of its page, in characters."""
+    end: FromOne
+    lost: bool
+    """Whether the text of the paper has changed, and does not have the quote any more."""
+
+
+class CellItem(Strict):
+    column: _Line
+    outcome: Literal["found", "not found", "edited", "failed", "waiting"]
+    """"not found": the paper does not say it, as far as was found. "edited": it has the person's own text."""
+    edit: _Text
+    """The person's text; empty for none."""
+    findings: list[FindingItem]
+    """Several: places that disagree, best first. Of an edited cell, what was found."""
+    error: _Line
+    """Why it failed; empty unless it did."""
+
+
+class TableRowItem(PaperRef):
+    year: int | None
+    removed: bool
+    """Whether the paper is no longer in the library."""
+    cells: list[CellItem]
+
+
+class TableRead(TableItem, PartOfList):
+    scope: _Line
+    """Its papers in words."""
+    columns: list[TableColumnItem]
+    rows: list[TableRowItem]
 
 
 class LibraryStatus(Strict):

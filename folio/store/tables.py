@@ -289,6 +289,14 @@ def every(database: Database) -> list[tuple[EvidenceTable, Counts]]:
     ]
 
 
+def called(database: Database, name: str) -> list[str]:
+    """The ids of the tables with this name, or else of those with an id that begins so."""
+    wanted = name.strip()
+    listed = [table for table, _ in every(database)]
+    ids = [table.id for table in listed if table.name.casefold() == wanted.casefold()]
+    return ids or [table.id for table in listed if wanted and table.id.startswith(wanted.lower())]
+
+
 def counts(database: Database, ids: Sequence[str]) -> dict[str, Counts]:
     """Table -> its numbers."""
 

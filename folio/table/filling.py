@@ -7,7 +7,7 @@ elsewhere meanwhile stays as it is there.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from secrets import token_urlsafe
@@ -330,6 +330,22 @@ class _Asking:
 
 class _ModelFailed(tuple[str, str]):
     """What happened to a model, and what to do."""
+
+
+def ask_again(library: Library, table: str, again: Collection[str] = ("failed",)) -> None:
+    """Let the cells in these states wait again; "stale" for those with a lost quote. Raises NotKnown."""
+    now = placed(library, table)
+    cells = [
+        (column, paper)
+        for (column, paper), cell in now.table.cells.items()
+        if cell.state in again or ("stale" in again and now.is_stale(paper, cell))
+    ]
+    tables.ask_again(library.database, table, cells)
+
+
+def as_stored(column: Column) -> TableColumn:
+    """A new column to be stored."""
+    return TableColumn(tables.new_id(), column.name, column.question, column.kind, column.unit, column.choices)
 
 
 def as_column(column: TableColumn) -> Column:

@@ -13,9 +13,10 @@ from folio.papers.versions import newest
 from folio.search.filters import PaperFilter, fitting_papers
 from folio.search.scope import in_words
 from folio.shown_text import counted, name_line
-from folio.store import tables
+from folio.store import projects, tables
 from folio.store.library import Library
 from folio.store.table_places import row_of
+from folio.store.tables import TableColumn
 
 # Field of a stored scope -> the argument of PaperFilter.parse
 _FIELDS = {
@@ -81,6 +82,32 @@ def required(library: Library, scope: Scope) -> list[Paper]:
     if not papers:
         raise NotKnown("No paper fits.", "Change the choice of papers.")
     return papers
+
+
+def scope_of(library: Library, fields: Mapping[str, Sequence[str]], names: Sequence[str]) -> Scope:
+    """The papers that fit a filter as `Scope.from_json` takes it; those that names choose, as they are now.
+
+    Raises UsageError, NotKnown.
+    """
+    scope = Scope.from_json(fields)
+    if not names:
+        return scope
+    named = {paper.id for paper in fitting_papers(library, PaperFilter.parse(names))}
+    return Scope(tuple(paper.id for paper in scope.fitting(library) if paper.id in named))
+
+
+def new_table(
+    library: Library, scope: Scope, columns: Sequence[TableColumn], name: str = "", *, follows: bool = True
+) -> str:
+    """Add a table with a row for each paper that fits; returns its id. name: "" for its papers in words.
+
+    Raises NotKnown if no paper fits, UsageError, StoreProtected.
+    """
+    papers = required(library, scope)
+    title = name.strip() or scope.in_words(len(papers), projects.names(library.database))
+    rows = list(map(row_of, papers))
+    follows = follows and scope.can_grow
+    return tables.add(library.database, title, scope.as_json(), columns, rows, follows=follows)
 
 
 def add_later_papers(library: Library, ids: Sequence[str]) -> list[str]:

@@ -48,8 +48,8 @@ from folio.store.projects import Member
 from folio.store.table_places import placed, row_of
 from folio.store.works import publishers_bibtex
 from folio.table import export
-from folio.table.filling import as_column
-from folio.table.scope import Scope, add_later_papers, required
+from folio.table.filling import as_column, ask_again
+from folio.table.scope import Scope, add_later_papers, new_table
 from folio.table.shown import shown_table
 from folio.table.suggested import suggested_columns
 from folio.web.filling import Fillings
@@ -100,13 +100,9 @@ class Tables:
         columns = [schema.column_of(column, tables.new_id()) for column in new.columns]
         with closing(self._app.open_library()) as library:
             require_papers(library, scope.papers)
-            papers = required(library, scope)
-            name = new.name.strip() or scope.in_words(len(papers), projects.names(library.database))
-            follows = new.follows and scope.can_grow
-            rows = list(map(row_of, papers))
             if new.project:
                 projects.require(library.database, new.project)
-            table = tables.add(library.database, name, scope.as_json(), columns, rows, follows=follows)
+            table = new_table(library, scope, columns, new.name, follows=new.follows)
             if new.project:
                 projects.change_members(library.database, new.project, added=[Member("table", table)])
             return table
@@ -184,13 +180,7 @@ class Tables:
     def ask_again(self, table: str, again: Sequence[schema.Again]) -> None:
         """Let the cells in these states wait again. Raises NotKnown."""
         with closing(self._app.open_library()) as library:
-            now = placed(library, table)
-            cells = [
-                (column, paper)
-                for (column, paper), cell in now.table.cells.items()
-                if cell.state in again or ("stale" in again and now.is_stale(paper, cell))
-            ]
-            tables.ask_again(library.database, table, cells)
+            ask_again(library, table, again)
 
     def require_paper(self, paper: str) -> None:
         """Raises NotKnown."""
