@@ -41,6 +41,7 @@ from folio.table.finder import CellFinder
 
 Span = tuple[int, int]
 RIGHT, WRONG, MISSED, EMPTY = "right", "wrong", "not found though there", "rightly not found"
+CLOSEST = "of these the closest place right"
 LEAST_SHARED = 20  # characters that a quote and a gold quote share; all of a shorter one
 
 
@@ -60,6 +61,7 @@ class Judged:
     asked: Asked
     cell: Cell
     verdict: str
+    is_near: bool  # whether its closest place overlaps a gold quote
     seconds: float
 
 
@@ -97,7 +99,8 @@ def judged(finder: CellFinder, papers: dict[str, Paper], asked: Sequence[Asked])
         begun = time.process_time()
         for place, cell in finder.fill(paper, [one.column for one in own]):
             golds = [span for gold in own[place].gold for span in _spans(text, gold)]
-            yield Judged(own[place], cell, _verdict(cell, golds, text), time.process_time() - begun)
+            is_near = cell.closest is not None and _overlaps(cell.closest.span, golds)
+            yield Judged(own[place], cell, _verdict(cell, golds), is_near, time.process_time() - begun)
             begun = time.process_time()
 
 
@@ -111,15 +114,17 @@ def _spans(text: str, gold: str | Span) -> list[Span]:
     return [match.span() for match in re.finditer(words, text, re.I)]
 
 
-def _verdict(cell: Cell, golds: Sequence[Span], text: str) -> str:
+def _verdict(cell: Cell, golds: Sequence[Span]) -> str:
     if not cell.findings:
         return MISSED if golds else EMPTY
-    for finding in cell.findings:
-        start, end = finding.quote.span
-        for first, last in golds:
-            if min(end, last) - max(start, first) >= min(LEAST_SHARED, last - first, end - start):
-                return RIGHT
-    return WRONG
+    return RIGHT if any(_overlaps(finding.quote.span, golds) for finding in cell.findings) else WRONG
+
+
+def _overlaps(span: Span, golds: Sequence[Span]) -> bool:
+    start, end = span
+    return any(
+        min(end, last) - max(start, first) >= min(LEAST_SHARED, last - first, end - start) for first, last in golds
+    )
 
 
 def table(name: str, found: Sequence[Judged]) -> Table:
@@ -128,13 +133,14 @@ def table(name: str, found: Sequence[Judged]) -> Table:
     for one in found:
         by_column.setdefault(one.asked.column.name, []).append(one)
     groups = [(column, own) for column, own in by_column.items() if len(own) > 1 and len(by_column) < 30]
-    head = ("column", "cells", RIGHT, WRONG, MISSED, EMPTY, "s of CPU a cell")
+    head = ("column", "cells", RIGHT, WRONG, MISSED, CLOSEST, EMPTY, "s of CPU a cell")
     rows = []
     for column, own in [*groups, ("all", list(found))]:
         counts = Counter(one.verdict for one in own)
         seconds = sum(one.seconds for one in own) / max(1, len(own))
-        verdicts = [str(counts[verdict]) for verdict in (RIGHT, WRONG, MISSED, EMPTY)]
-        rows.append((column, str(len(own)), *verdicts, f"{seconds:.2f}"))
+        near = sum(one.is_near for one in own)
+        verdicts = [counts[RIGHT], counts[WRONG], counts[MISSED], near, counts[EMPTY]]
+        rows.append((column, str(len(own)), *map(str, verdicts), f"{seconds:.2f}"))
     return Table(name, head, tuple(rows))
 
 
@@ -174,6 +180,7 @@ def _lines(found: Sequence[Judged]) -> Iterator[str]:
                     {"value": each.value, "number": each.number, "page": each.quote.page, "quote": each.quote.quote}
                     for each in cell.findings
                 ],
+                "closest": cell.closest.quote if cell.closest else "",
                 "gold": one.asked.gold,
             },
             ensure_ascii=False,

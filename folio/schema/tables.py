@@ -201,6 +201,8 @@ class CellJson(Strict):
     """"edited": it has a person's text, whatever was found."""
     findings: list[FindingJson]
     """Several: places that disagree, best first. Of an edited cell, what was found."""
+    closest: FindingJson | None
+    """Of a cell that was not found, the place of the paper that comes closest. It may not answer. Null for none."""
     edit: str
     """The person's text; empty for none."""
     edit_number: float | None
@@ -346,6 +348,7 @@ def cell_json(placed: PlacedTable, column: TableColumn, paper: str) -> CellJson:
         column=column.id,
         state=state,
         findings=[_finding_json(finding, column) for finding in cell.findings],
+        closest=_finding_json(cell.closest, column) if cell.closest and cell.closest.quote.state != "lost" else None,
         edit=cell.edit,
         edit_number=number_in(as_column(column), cell.edit) if cell.edit and column.kind == "number" else None,
         stale=placed.is_stale(paper, cell),

@@ -41,13 +41,15 @@ def placed(library: Library, id: str, since: int = -1) -> PlacedTable:
         wanted = [row.paper for row in table.rows] if since < 0 else [paper for _, paper in table.cells]
         papers = {paper.id: paper for paper in library.papers_by_id(wanted)}
         crcs = text_crcs(library, list(papers))
-        moved: list[tuple[str, str, TableCell, tuple[StoredFinding, ...]]] = []
+        moved: list[tuple[str, str, TableCell, TableCell]] = []
         cells = dict(table.cells)
         for (column, paper), cell in table.cells.items():
             findings = tuple(_located(library, finding, papers.get(paper), crcs) for finding in cell.findings)
-            if findings != cell.findings:
-                moved.append((column, paper, cell, findings))
-                cells[column, paper] = replace(cell, findings=findings)
+            closest = _located(library, cell.closest, papers.get(paper), crcs) if cell.closest else None
+            now = replace(cell, findings=findings, closest=closest)
+            if now != cell:
+                moved.append((column, paper, cell, now))
+                cells[column, paper] = now
     named = [row_of(papers[row.paper]) if row.paper in papers else row for row in table.rows]
     renamed = [row for row, before in zip(named, table.rows, strict=True) if row != before]
     if (moved or renamed) and not library.is_read_only:

@@ -101,6 +101,7 @@ class TableCell:
     edit: str = ""
     error: tuple[str, str] | None = None  # what happened, and what to do
     changed: int = 0
+    closest: StoredFinding | None = None  # of a cell that was not found: a place that may not answer
 
     @property
     def is_open(self) -> bool:
@@ -210,7 +211,9 @@ def cell_of_row(*row: Any) -> tuple[str, str, TableCell]:
     if state not in get_args(CellState):
         raise ValueError(f"a cell of column {str(column)[:16]} cannot be read")
     read = tuple(_finding(rows.string(paper), each) for each in rows.listed(dict, findings, "what a cell quotes"))
-    cell = TableCell(state, read, rows.string(edit), _error(error), rows.number(changed))
+    # What a cell quotes that was not found is no answer
+    findings, closest = ((), next(iter(read), None)) if state == "not_found" else (read, None)
+    cell = TableCell(state, findings, rows.string(edit), _error(error), rows.number(changed), closest)
     return rows.string(column), paper, cell
 
 
@@ -654,15 +657,13 @@ def ask_again(database: Database, id: str, cells: Iterable[tuple[str, str]]) -> 
             _write_cells(database, column, {paper: _unasked(cell) for paper, cell in chosen.items()}, changed)
 
 
-def replace_findings(
-    database: Database, changes: Iterable[tuple[str, str, TableCell, tuple[StoredFinding, ...]]]
-) -> None:
-    """Store new places of quotes: column, paper, the cell, its findings now. The caller has a transaction.
+def replace_findings(database: Database, changes: Iterable[tuple[str, str, TableCell, TableCell]]) -> None:
+    """Store new places of quotes: column, paper, the cell, the cell with its places now. The caller has a transaction.
 
     A cell that is no longer the same stays.
     """
-    for column, paper, cell, findings in changes:
-        old, new = _cell_row(column, paper, cell), _cell_row(column, paper, replace(cell, findings=findings))
+    for column, paper, before, now in changes:
+        old, new = _cell_row(column, paper, before), _cell_row(column, paper, now)
         sql = f"UPDATE table_cells SET findings = :findings, crc = :crc {_THIS_CELL} AND crc = :old"
         values = {"findings": new["findings"], "crc": new["crc"], "old": old["crc"]}
         database.execute(sql, column=column, paper=paper, **values)
@@ -874,7 +875,8 @@ def _row_row(table: str, row: TableRow, *, hidden: bool = False) -> dict[str, ob
 
 
 def _cell_row(column: str, paper: str, cell: TableCell) -> dict[str, object]:
-    findings = json.dumps(list(map(_finding_json, cell.findings)))
+    quoted = (cell.closest,) if cell.state == "not_found" and cell.closest else cell.findings
+    findings = json.dumps(list(map(_finding_json, quoted)))
     said = {"state": cell.state, "findings": findings, "edit": cell.edit, "error": _error_json(cell.error)}
     crc = rows.shown_crc(*said.values())
     return {"column_id": column, "paper": paper, **said, "changed": cell.changed, "crc": crc}

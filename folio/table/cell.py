@@ -45,3 +45,4 @@ class Cell:
 
     findings: tuple[Finding, ...] = ()
     confidence: float | None = None  # from 0 to 1; None if a model answered
+    closest: Quote | None = None  # of a cell without findings: the words of the paper that come closest to an answer

@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from folio.bibliography.export import library_bibtex
 from folio.bibliography.markdown import escaped
@@ -23,6 +23,7 @@ from folio.table.values import number_in
 
 # What stands in a cell without an answer
 _EMPTY = {"waiting": "", "not_found": "not found", "failed": "failed", "found": ""}
+_CLOSEST = f"{_EMPTY['not_found']}; closest place:"  # before a quote that may not answer
 BY_HAND, BY_MODEL, LOST, REMOVED = "edited by hand", "in a model's words", "no longer in the paper", "removed"
 # Characters with which a spreadsheet begins a formula: https://owasp.org/www-community/attacks/CSV_Injection
 _FORMULA = "=+-@\t\r\n＝＋－＠"
@@ -47,10 +48,14 @@ class _Part:
         return " ".join(filter(None, [self.value, quote, remarks]))
 
 
-def _parts(shown: ShownTable, row: TableRow, cell: TableCell, page: str = "") -> list[_Part]:
-    """What a cell says. page: the address of Folio's page, for links."""
+def _parts(
+    shown: ShownTable, row: TableRow, cell: TableCell, page: str = "", *, with_closest: bool = True
+) -> list[_Part]:
+    """What a cell says. page: the address of Folio's page, for links. with_closest: of one that was not found, too."""
     if cell.edit:
         return [_Part(plain_line(cell.edit), "", (BY_HAND,), "", "")]
+    if with_closest and cell.closest and cell.closest.quote.state != "lost":
+        return [replace(_found(shown, row, cell.closest, page), value=_CLOSEST)]
     if not cell.findings:
         return [_Part(_EMPTY[cell.state], "", (), "", "")] if _EMPTY[cell.state] else []
     return [_found(shown, row, finding, page) for finding in cell.findings]
@@ -83,6 +88,8 @@ def found_lines(cell: TableCell, key: str) -> list[str]:
     """The same of a cell that was just asked. key: the citation key of its paper."""
     if cell.error is not None:
         return [plain_line(f"failed: {cell.error[0]}")]
+    if cell.closest:
+        return [_cited(replace(_part(cell.closest, key, "", is_lost=False), value=_CLOSEST))]
     if not cell.findings:
         return [_EMPTY[cell.state]]
     return [_cited(_part(finding, key, "", is_lost=False)) for finding in cell.findings]
@@ -92,6 +99,7 @@ def csv_text(shown: ShownTable) -> str:
     """A table for spreadsheets, with a byte order mark, by which they know its encoding.
 
     A column of text has the quotes. Another kind has two columns: the number, "yes" or the choice alone; the quotes.
+    What was not found has no closest place, so that a spreadsheet can count it.
     """
     written = io.StringIO(newline="")
     writer = csv.writer(written, lineterminator="\r\n")
@@ -113,7 +121,7 @@ def _headings(column: TableColumn) -> list[str]:
 
 def _values(shown: ShownTable, row: TableRow, column: TableColumn) -> list[str | float]:
     cell = shown.cell(row, column)
-    quotes = " | ".join(map(_cited, _parts(shown, row, cell)))
+    quotes = " | ".join(map(_cited, _parts(shown, row, cell, with_closest=False)))
     if column.kind == "text":
         return [quotes]
     return [_number(cell, column) if column.kind == "number" else _value(cell), quotes]

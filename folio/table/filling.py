@@ -318,14 +318,16 @@ class _Asking:
             return TableCell("failed", error=(cell[0], cell[1]))
         with self.library.reading():
             text = self.library.text(paper.id, 0, paper.length)
-        quotes = [finding.quote for finding in cell.findings]
+        closest = (cell.closest,) if cell.closest and not cell.findings else ()
+        quotes = [*(finding.quote for finding in cell.findings), *closest]
         if any(quote.paper.id != paper.id or text[quote.start : quote.end] != quote.quote for quote in quotes):
             return None
         findings = tuple(
             stored_finding(paper, text, each.quote.span, each.value, each.number, by_model=each.by_model)
             for each in cell.findings
         )
-        return TableCell("found" if findings else "not_found", findings)
+        near = [stored_finding(paper, text, quote.span, "", None, by_model=False) for quote in closest]
+        return TableCell("found" if findings else "not_found", findings, closest=next(iter(near), None))
 
 
 class _ModelFailed(tuple[str, str]):

@@ -91,6 +91,8 @@ class CellFinder:
             if cell is None:
                 with self.retriever.cancellable(check_cancelled):
                     cell = self._cell(read, column)
+                    if not cell.findings and cell.closest is None and read.words.text:
+                        cell = replace(cell, closest=self._searched(read, column).closest)
             yield place, cell
 
     def _evidence_of(self, paper: Paper, columns: Sequence[Column]) -> tuple[Evidence, ...]:
@@ -142,8 +144,8 @@ class CellFinder:
         scored = self.extractive.candidates(question, self.evidence(read.paper, question))
         found = list[Finding]()
         sure = 0.0
-        for excerpt in scored.excerpts[:MOST_TRIED]:
-            quote = _quote(excerpt)
+        quotes = [(excerpt, _quote(excerpt)) for excerpt in scored.excerpts[:MOST_TRIED]]
+        for excerpt, quote in quotes:
             value = value_in(column, question, quote.quote)
             if value is None:
                 continue
@@ -155,7 +157,10 @@ class CellFinder:
             elif excerpt.share >= NEARLY * best and disagree(found[0], finding):
                 found.append(finding)
                 break
-        return Cell(tuple(found) if sure >= LEAST_SURE else (), sure)
+        if sure >= LEAST_SURE:
+            return Cell(tuple(found), sure)
+        closest = found[0].quote if found else next((quote for _, quote in quotes), None)
+        return Cell((), sure, closest)
 
     def evidence(self, paper: Paper, question: Question) -> tuple[Evidence, ...]:
         """The passages of a paper that may answer, best first."""

@@ -57,7 +57,7 @@ def shown(tmp_path: Path) -> ShownTable:
     for name, cell in (
         ("c97", TableCell("found", (number, number))),
         ("c98", TableCell("found", (stored_finding(stored, whole, (0, 9), "yes", None, by_model=False),))),
-        ("c99", TableCell("not_found")),
+        ("c99", TableCell("not_found", closest=stored_finding(stored, whole, (0, 9), "", None, by_model=False))),
     ):
         (wanted,) = [each for each in columns if each.id == name]
         tables.land(library.database, fill, "here", wanted, stored.id, cell)
@@ -86,6 +86,14 @@ def test_no_cell_of_a_csv_is_a_formula(shown: ShownTable) -> None:
     assert row[number].count(f"[{key}, p. i]") == 2
 
 
+def test_the_closest_place_of_what_was_not_found_is_said_to_be_that(shown: ShownTable) -> None:
+    (row,), column = shown.table.rows, shown.table.columns[-1]
+    key = next(iter(shown.keys.values()))
+    says = f"not found; closest place: “=HYPERLIN” [{key}, p. i]"
+    assert export.said(shown, row, column) == [says]
+    assert export.found_lines(shown.cell(row, column), key) == [says]
+
+
 def test_markdown_has_text_and_links_of_its_own_alone(shown: ShownTable) -> None:
     text = export.markdown(shown, PAGE)
     html = MarkdownIt("gfm-like", {"linkify": False}).render(text)
@@ -94,6 +102,7 @@ def test_markdown_has_text_and_links_of_its_own_alone(shown: ShownTable) -> None
     links = re.findall(r'href="([^"]*)"', html)
     assert links
     assert all(link.startswith(f"{PAGE}#paper/{'a' * 64}/p/") for link in links)
+    assert "not found; closest place: “=HYPERLIN” " in re.sub(r"</?a[^>]*>", "", html)
     cells = html.count("<td")
     assert cells == len(shown.table.columns) + 1
     assert html.count("<th") - html.count("<thead") == cells

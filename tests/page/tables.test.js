@@ -46,6 +46,7 @@ const cell = (paper, column, findings, more = {}) => ({
   edit: "",
   edit_number: null,
   stale: false,
+  closest: null,
   error: null,
   changed: 1,
   ...more,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -10,14 +10,15 @@ from threading import Event, Thread
 
 import pytest
 
-from folio.answer_types import AnswerStopped
+from folio.answer_types import AnswerStopped, Quote
 from folio.errors import ChangedElsewhere, FolioError, ModelError, NotKnown, StoreProtected, UsageError
 from folio.papers.model import Paper
+from folio.schema.tables import cell_json
 from folio.store import tables
 from folio.store.library import Library
 from folio.store.table_places import PlacedTable, placed, row_of
 from folio.store.tables import Counts, Fill, TableCell, TableColumn
-from folio.table.cell import Column
+from folio.table.cell import Cell, Column
 from folio.table.filling import Filler
 from folio.table.scope import Scope, add_later_papers
 from tests.helpers.engines import TEXT, Engine, add, on_disk, on_server, paper
@@ -93,6 +94,33 @@ def test_a_cell_without_an_answer_is_not_found(engine: Engine, library: Library)
     fill(filler_of(engine), id)
     assert placed(library, id).table.cells["c3", "a" * 64] == TableCell("not_found", changed=4)
     assert tables.counts(library.database, [id])[id] == Counts(rows=2, columns=1, not_found=2)
+
+
+def test_the_closest_place_of_a_cell_that_was_not_found_is_no_finding(engine: Engine, library: Library) -> None:
+    class Near:
+        def fill(
+            self, paper: Paper, columns: Sequence[Column], check_cancelled: Callable[[], None]
+        ) -> Iterator[tuple[int, Cell]]:
+            yield 0, Cell(closest=Quote(paper, 17, 43, "The second page says more."))
+
+    id = table_of(library, TableColumn("3" * 16, "walrus"))
+    fill(Filler(engine.library, lambda library: Near()), id)
+    table = placed(library, id)
+    cell = table.table.cells["3" * 16, "a" * 64]
+    assert (cell.state, cell.findings) == ("not_found", ())
+    assert cell.closest is not None
+    assert (cell.closest.quote.quote, cell.closest.quote.page) == ("The second page says more.", 2)
+    assert tables.counts(library.database, [id])[id] == Counts(rows=2, columns=1, not_found=2)
+    add(library, "a.pdf", paper("a", TEXT.replace("The second", "2 The second")))
+    moved = placed(library, id).table.cells["3" * 16, "a" * 64].closest
+    assert moved is not None
+    assert (moved.quote.state, moved.quote.start) == ("moved", 19)
+    add(library, "a.pdf", paper("a", TEXT.replace("says more", "has less")))
+    lost = placed(library, id)
+    cell = lost.table.cells["3" * 16, "a" * 64]
+    assert not lost.is_stale("a" * 64, cell)
+    assert cell_json(lost, lost.table.column("3" * 16), "a" * 64).closest is None
+    assert library.check() == []
 
 
 def test_a_stopped_filling_keeps_its_cells_and_continues_with_the_others(engine: Engine, library: Library) -> None:

@@ -53,6 +53,10 @@ def test_a_cell_quotes_its_own_paper_or_stays_empty(finder: CellFinder, library:
     assert (found.quote.paper, found.quote.page) == (glaciers, 1)
     assert library.text(glaciers.id, *found.quote.span) == found.quote.quote
     assert diet.findings == ()
+    assert diet.closest is not None
+    assert diet.closest.paper == glaciers
+    assert library.text(glaciers.id, *diet.closest.span) == diet.closest.quote
+    assert length.closest is None
     length, diet = cells(finder, otters, LENGTH, DIET)
     assert length.findings == ()
     assert "urchins, clams and crabs" in diet.findings[0].shown

@@ -242,6 +242,18 @@ def test_a_cell_is_edited_and_the_edit_undone(show: Open) -> None:
     expect(length).to_contain_text("24 km, by eye")
 
 
+def test_a_cell_that_was_not_found_shows_the_closest_place_as_no_answer(show: Open, live: Live) -> None:
+    tab = show(LENGTH)
+    length = cell(tab, OTTER_TITLE, "Length")
+    expect(length).to_have_text("Not found")
+    length.click(position={"x": 5, "y": 5})
+    detail = tab.find(".tables-detail")
+    expect(detail).to_contain_text("The closest place in the paper, which may not answer:")
+    expect(detail.locator(".tables-closest blockquote")).to_be_visible()
+    otters = re.compile(f"#paper/{papers(live)['otters.pdf']}/p/1")
+    expect(detail.get_by_role("link", name=re.compile("^Open p. 1"))).to_have_attribute("href", otters)
+
+
 def test_a_cell_is_asked_again(show: Open) -> None:
     tab = show(LENGTH)
     cell(tab, ICE_TITLE, "Length").click(position={"x": 5, "y": 5})
@@ -437,6 +449,7 @@ def many_cells(numbers: int) -> dict[str, Any]:
         count = drawn.choices((0, 1, 2), (2, 7, 1))[0]
         found = [finding(column["kind"] == "number") for _ in range(count)]
         state = {"state": "found" if found else "not_found", "edit": "", "edit_number": None, "stale": False}
+        state["closest"] = None
         cells.append({"paper": paper, "column": column["id"], "findings": found, "error": None, "changed": 1} | state)
     counts = {"found": len(cells), "not_found": 0, "waiting": 0, "failed": 0, "filling": False, "problem": None}
     named = {"id": sha("many")[:16], "name": "Many papers", "project": "", "updated": "2026-11-28T10:00:00Z"}

@@ -99,6 +99,7 @@ declare namespace Api {
     column: string;
     state: "waiting" | "running" | "found" | "not_found" | "failed" | "edited";
     findings: (FindingJson)[];
+    closest: FindingJson | null;
     edit: string;
     edit_number: number | null;
     stale: boolean;

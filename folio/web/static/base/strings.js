@@ -817,6 +817,7 @@ export const TEXTS = Object.freeze({
   "tables.waiting": "Not asked yet",
   "tables.running": "Asking",
   "tables.not_found": "Not found",
+  "tables.closest": "The closest place in the paper, which may not answer:",
   "tables.failed": "Could not be asked",
   "tables.stale": "The paper’s text has changed",
   "tables.differ": { one: "{count} place", other: "{count} places differ" },

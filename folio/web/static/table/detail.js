@@ -145,12 +145,14 @@ export class Detail {
     const state = edit ? null : renderState(cell);
     const quotes = findings.map((finding) => renderFinding(row, finding));
     const list = quotes.length ? [el("div", { class: "tables-quotes" }, quotes)] : [];
+    const closest = state && cell.state === "not_found" ? renderClosest(row, cell) : [];
     this.node.replaceChildren(
       ...this.#renderTitle(),
       ...own,
       ...(state ? [state] : []),
       ...failed,
       ...list,
+      ...closest,
       this.#renderActions(cell),
     );
   }
@@ -244,6 +246,15 @@ export class Detail {
     this.node.replaceChildren(...this.#renderTitle(), form);
     this.#draft = draft;
   }
+}
+
+/** The closest place of a cell that was not found: it is no answer. @param {Row} row @param {Cell} cell */
+function renderClosest(row, { closest }) {
+  if (!closest) return [];
+  return [
+    el("p", { class: "about" }, t("tables.closest")),
+    el("div", { class: "tables-quotes tables-closest" }, renderFinding(row, closest)),
+  ];
 }
 
 /** A finding in full. @param {Row} row @param {Finding} finding */
