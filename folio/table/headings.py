@@ -160,11 +160,21 @@ _LIMITED = (
         re.I | re.S,
     ),
 )
+_TRIALS = (
+    r"(?:experiments?|measurements?|benchmarks?|tests|surveys?|questionnaires?|evaluations?|feedback"
+    r"|(?:user|case|field) stud(?:y|ies))"
+)
 _EVALUATED = re.compile(
-    rf"{_NO_CITATION}(?!.*\b(?:not been|has not)\b).*(?:\b(?:we|I)\b[^.;,]{{0,30}}?\b(?:evaluated?|tested|assess(?:ed)?"
-    r"|measured?|benchmark(?:ed)?|compared?|surveyed|piloted|validated?)\b"
+    rf"{_NO_CITATION}(?!.*\b(?:not been|has not|how (?:can|do|should) (?:we|I))\b).*(?:"
+    r"\b(?:we|I)\b[^.;,]{0,30}?\b(?:evaluated?|tested|assess(?:ed)?|measured?|benchmark(?:ed)?|compared?|surveyed|piloted"
+    r"|validated?)\b"
     r"|\bto (?:evaluate|assess|test|measure|validate)\b[^.;]{0,80}?,"
-    r"|\b(?:was|were|been) (?:\w+ )?(?:evaluated|tested|assessed|benchmarked|validated|piloted)\b)",
+    r"|\b(?:was|were|been) (?:\w+ )?(?:evaluated|tested|assessed|benchmarked|validated|piloted)\b"
+    r"|\b(?:we|I)\b[^.;,]{0,30}?\b(?:performed|ran|run|conducted|carr(?:y|ied) out|present|report|collected)\b"
+    rf"[^.;]{{0,60}}?\b{_TRIALS}\b"
+    r"|\bmeasurements (?:from|on|of)\b[^.;]{0,60}?\b(?:show|indicate|demonstrate|suggest)"
+    r"|\b(?:asked|students|learners|participants|attendees|users|respondents)\b[^.;]{0,40}?\b(?:surveys?|questionnaires?"
+    r"|feedback)\b|\b(?:empirical|experimental|performance) (?:study|evaluation|comparison)\b)",
     re.I | re.S,
 )
 

@@ -89,3 +89,21 @@ def test_what_is_announced_is_found_wherever_it_stands(name: str, question: str,
 def test_a_question_with_words_of_its_own_is_no_known_heading() -> None:
     for question in ("Who funded the dig at Troy?", "Is the code of Babylon available?", "How was the fuel tested?"):
         assert known_heading(Column("Funding", question)) is None, question
+
+
+@pytest.mark.parametrize(
+    ("sentence", "says"),
+    [
+        ("We report experiments on two clusters with forty threads each.", True),
+        ("Learners were asked to complete a survey before and after the workshop.", True),
+        ("This section has an empirical study of the queue on four architectures.", True),
+        ("Measurements from a prototype indicate that the system is fast.", True),
+        ("It teaches how do we choose a model, and how can we evaluate it.", False),
+        ("The experiments show that the default order is slower.", False),
+        ("The simulations were run on a machine with 24 cores.", False),
+    ],
+)
+def test_an_evaluation_is_announced_by_what_was_done(sentence: str, *, says: bool) -> None:
+    heading = known_heading(Column("Evaluation method"))
+    assert heading is not None
+    assert bool(heading.moves[0].says.search(sentence)) is says
