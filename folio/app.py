@@ -175,6 +175,11 @@ class App:
         )
 
     @property
+    def cache_folder(self) -> Path:
+        """Where what can be worked out again is kept; it may not exist yet."""
+        return self.settings.CACHE_DIR
+
+    @property
     def top_k(self) -> int:
         """Default number of passages to find and answer from."""
         return self.settings.TOP_K

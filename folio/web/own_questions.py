@@ -1,13 +1,13 @@
 """The routes of a person's own questions: citations that were opened, and how many questions are found.
 
 One run at a time, in a thread: it waits while questions are answered, and rests as long as each search took. Its result
-is kept in memory until the log, the papers or the settings change.
+is kept, also over a restart, until the questions, the papers or the settings change.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from contextlib import closing, suppress
 from threading import Event, Lock
 from time import perf_counter
@@ -23,6 +23,7 @@ from folio.search.pool import RetrieverPool
 from folio.store.conversations import Conversations
 from folio.store.library import Library
 from folio.system.threads import run_in_background
+from folio.web.own_results import keep_result, kept_result, result_key
 from folio.web.questions import Questions
 
 logger = logging.getLogger(__name__)
@@ -56,7 +57,7 @@ class OwnQuestions:
         self._is_running = False
         self._done = self._total = 0
         self._problem = ""
-        self._result: tuple[Hashable, OwnResult] | None = None
+        self._result: tuple[str, schema.OwnResultJson] | None = None  # with its key
 
     def record_opened(self, opened: schema.OpenedRequest) -> None:
         """Record in the log that a person opened a cited page; nothing if questions are not logged.
@@ -71,12 +72,15 @@ class OwnQuestions:
 
     def state(self) -> schema.OwnQuestionsJson:
         """How things stand."""
-        logged, key = KnownQuestions((), (), ()), None
+        logged, key = KnownQuestions((), (), ()), ""
         with suppress(StoreMissing), closing(self._app.open_library()) as library:
             logged, key = self._read(library)
         asked = logged.searched
         with self._lock:
-            result = self._result[1] if self._result and self._result[0] == key else None
+            if key and (self._result is None or self._result[0] != key):
+                kept = kept_result(self._app.cache_folder, key, asked)
+                self._result = (key, kept) if kept else None
+            result = self._result[1] if self._result else None
             return schema.OwnQuestionsJson(
                 questions=len(asked),
                 opened=sum(question.is_opened for question in asked),
@@ -86,7 +90,7 @@ class OwnQuestions:
                 done=self._done,
                 total=self._total,
                 problem=self._problem,
-                result=_result_json(result) if result else None,
+                result=result,
             )
 
     def start(self) -> None:
@@ -101,14 +105,14 @@ class OwnQuestions:
     def stop(self) -> None:
         self._stop.set()
 
-    def _read(self, library: Library) -> tuple[KnownQuestions, Hashable]:
-        """The questions of the log, and a value that changes with what they are measured on."""
+    def _read(self, library: Library) -> tuple[KnownQuestions, str]:
+        """The questions of the log, and the key of what they are measured on."""
         log = self._app.query_log(library)
         with library.reading():
             papers = {paper.id for paper in library.papers()}
             stamp = library.papers_stamp()
-        key = (log.state(), stamp, tuple(self._app.settings_used().items()))
-        return known_questions(log.entries(), papers, log.opened()), key
+        known = known_questions(log.entries(), papers, log.opened())
+        return known, result_key(known.searched, stamp, self._app.settings_used())
 
     def _run(self) -> None:
         problem = ""
@@ -119,7 +123,8 @@ class OwnQuestions:
             with self._retrievers.acquire() as reader:
                 retriever = reader.retriever.without_writer()
                 ways = [*variants(self._app.models.fusion, self._app.top_k, rerank=retriever.has_reranker)]
-                result = measure(asked, retriever, ways, self._between_searches())
+                result = _result_json(measure(asked, retriever, ways, self._between_searches()))
+            keep_result(self._app.cache_folder, key, asked, result)
             with self._lock:
                 self._result = key, result
         except _Cancelled:
