@@ -81,7 +81,7 @@ class Tables:
         try:
             with closing(self._app.open_library()) as library:
                 _follow(library)
-                stored, owners = tables.every(library.database), _owners(library)
+                stored, owners = tables.every(library.database), _owners(library, project)
         except StoreMissing:
             return schema.TableList(tables=[])
         listed = [(table, counts, owners.get(table.id, "")) for table, counts in stored]
@@ -246,9 +246,9 @@ class Tables:
         return put_back
 
 
-def _owners(library: Library) -> dict[str, str]:
-    """Table -> the id of the project that it belongs to; the first by name of several."""
-    every = projects.read(library.database)
+def _owners(library: Library, project: str | None = None) -> dict[str, str]:
+    """Table -> the id of the project that it belongs to; the first by name of several. project: of it alone."""
+    every = projects.read(library.database, None if project is None else [project])
     return {table: project.id for project in reversed(every) for table in project.items("table")}
 
 

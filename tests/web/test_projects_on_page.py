@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 
 from tests.helpers.browser import PHONE, WIDE, Tab
 from tests.helpers.factories import small_papers
-from tests.helpers.live_server import Live, builtin_app
+from tests.helpers.live_server import Live, builtin_app, until
 from tests.helpers.page import act
 
 pytestmark = pytest.mark.slow
@@ -199,6 +199,104 @@ def test_a_table_is_made_of_a_project_and_belongs_to_it(live: Live, opened: Open
     expect(view.locator(".project-tables li")).to_have_count(1)
     live.send("DELETE", f"/tables/{made['id']}")  # as in another tab
     expect(view.locator(".project-tables")).to_have_count(0)
+
+
+def choose(tab: Tab, project: str) -> None:
+    """Adds what the dialog is open for to this project."""
+    dialog = tab.find("#add-to-project")
+    dialog.get_by_label("Project").select_option(project)
+    assert tab.inaccessible() == []
+    assert tab.scrolls_sideways() == []
+    dialog.get_by_role("button", name="Add", exact=True).press("Enter")
+    expect(dialog).to_have_count(0)
+    expect(tab.find("#toast")).to_contain_text(f"Added to “{project}”.")
+
+
+def kept(live: Live, project: str) -> tuple[list[str], list[str], list[str]]:
+    """The conversations, notes and tables of a project."""
+    now = live.send("GET", f"/projects/{project}")
+    return [each["id"] for each in now["conversations"]], now["note_ids"], now["tables"]
+
+
+@pytest.mark.parametrize("size", [WIDE, PHONE])
+def test_a_conversation_is_added_by_its_menu(live: Live, opened: Open, size: tuple[int, int]) -> None:
+    sea = make(live)
+    tab = opened(live, size, "#ask")
+    tab.ask(LENGTH)
+    if size == PHONE:
+        tab.find(".drawer-button").press("Enter")
+    more = tab.find("#conversations").get_by_role("button", name=f"Change “{LENGTH}”")
+    more.press("Enter")
+    tab.find("#conversations .menu").get_by_role("button", name="Add to a project").press("Enter")
+    expect(tab.find("#add-to-project h2")).to_have_text("Add this conversation to a project")
+    choose(tab, "Sea")
+    (conversation,) = kept(live, sea)[0]
+    tab.find("#toast").get_by_role("button", name="Undo").click()
+    until(lambda: kept(live, sea)[0] == [])
+    live.send("POST", f"/projects/{sea}/parts", {"add": {"conversations": [conversation]}})
+    tab.page.goto(f"{live.url}#projects?project={sea}")
+    out = tab.find("#view-projects").get_by_role("button", name=f"Take “{LENGTH}” out of the project")
+    out.press("Enter")
+    expect(tab.find(".project-conversations")).to_have_count(0)
+    expect(tab.find("#view-projects h1")).to_be_focused()
+    assert kept(live, sea)[0] == []
+    tab.find("#toast").get_by_role("button", name="Undo").click()
+    expect(tab.find(".project-conversations li")).to_contain_text([LENGTH])
+
+
+@pytest.mark.parametrize("size", [WIDE, PHONE])
+def test_notes_are_added_one_by_one_and_together(live: Live, opened: Open, size: tuple[int, int]) -> None:
+    sea = make(live, title="")
+    (paper, *_) = live.send("GET", "/papers")["papers"]
+    notes = [
+        live.send("POST", "/notes", {"quotes": [{"paper": paper["id"], "page": 1}], "text": text})["id"]
+        for text in ("First", "Second", "Third")
+    ]
+    tab = opened(live, size, "#notes")
+    item = tab.find(f'.note-item[data-id="{notes[0]}"]')
+    item.get_by_role("button", name="Add to a project").press("Enter")
+    expect(tab.find("#add-to-project h2")).to_have_text("Add 1 note to a project")
+    choose(tab, "Sea")
+    assert kept(live, sea)[1] == [notes[0]]
+    together = tab.find(".notes-chosen").get_by_role("button", name="Add to a project")
+    expect(together).to_be_hidden()
+    for note in notes[1:]:
+        tab.find(f'.note-item[data-id="{note}"] input').check()
+    together.press("Enter")
+    expect(tab.find("#add-to-project h2")).to_have_text("Add 2 notes to a project")
+    choose(tab, "Sea")
+    assert set(kept(live, sea)[1]) == set(notes)
+    tab.page.goto(f"{live.url}#projects?project={sea}")
+    items = tab.find(".project-notes li")
+    expect(items).to_have_count(3)
+    assert tab.inaccessible() == []
+    assert tab.scrolls_sideways() == []
+    items.first.get_by_role("button").press("Enter")
+    expect(items).to_have_count(2)
+    expect(items.first.get_by_role("button")).to_be_focused()
+    assert len(kept(live, sea)[1]) == 2
+    tab.page.keyboard.press("Control+z")
+    expect(items).to_have_count(3)
+
+
+@pytest.mark.parametrize("size", [WIDE, PHONE])
+def test_a_table_is_added_by_its_menu_to_several_projects(live: Live, opened: Open, size: tuple[int, int]) -> None:
+    sea, ice = make(live), make(live, "Ice", "The Aletsch Glacier")
+    table = live.send("POST", "/tables", {"name": "Sizes", "columns": [], "filter": {}})["id"]
+    tab = opened(live, size, f"#tables/{table}")
+    for project in ("Sea", "Ice"):
+        tab.find(".tables-actions").get_by_role("button", name="More").press("Enter")
+        tab.find(".tables-actions .menu").get_by_role("button", name="Add to a project").press("Enter")
+        choose(tab, project)
+    assert (kept(live, sea)[2], kept(live, ice)[2]) == ([table], [table])
+    tab.page.goto(f"{live.url}#projects?project={sea}")
+    items = tab.find(".project-tables li")
+    expect(items).to_contain_text(["Sizes"])  # although the table is in "Ice" too, which comes first by name
+    items.get_by_role("button", name="Take “Sizes” out of the project").click()
+    expect(items).to_have_count(0)
+    assert (kept(live, sea)[2], kept(live, ice)[2]) == ([], [table])
+    tab.find("#toast").get_by_role("button", name="Undo").click()
+    expect(items).to_contain_text(["Sizes"])
 
 
 @pytest.mark.parametrize("size", [WIDE, PHONE, (320, 256)])

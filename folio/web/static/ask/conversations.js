@@ -15,6 +15,7 @@ import { linkToConversation } from "./address.js";
 import { showFailure } from "../base/failure.js";
 import { groupByAge } from "./groups.js";
 import { addMenu } from "../base/menu.js";
+import { addToProject } from "../projects/add_to_project.js";
 
 /** @typedef {Api.ConversationSummary} Summary */
 
@@ -150,6 +151,7 @@ function renderItem(conversation) {
     return [
       choice("edit", t("ask.list.rename"), () => rename(conversation, item)),
       choice("pin", t(pinned ? "ask.list.unpin" : "ask.list.pin"), () => change(id, { pinned: !pinned })),
+      choice("plus", t("project.add"), () => addToProject(t("project.add.conversation"), { conversations: [id] })),
       choice("delete", t("ask.list.delete"), () => remove(id, title)),
     ];
   });

@@ -12,9 +12,9 @@ import { Between } from "./between.js";
 import { editFields, editTags } from "./bulk.js";
 import { choosePapers, COLUMNS, formatWanted, isNarrowed, parseWanted, sortPapers, toRule } from "./catalog.js";
 import { CheckQueue, listUnsure } from "./check.js";
-import { addToProject } from "./add_to_project.js";
 import { editPaper } from "./edit.js";
 import { Facets } from "./facets.js";
+import { addPapersToProject } from "../projects/add_to_project.js";
 import { followReading } from "./reading.js";
 import { RemovedToday, removePapers } from "./removed.js";
 import { COLUMN_NAMES, getName, Table } from "./table.js";
@@ -404,7 +404,7 @@ class LibraryView {
     const isChosen = this.table.selection.chosen.size > 0;
     const papers = isChosen ? this.table.listChosen() : this.#papers;
     const ids = papers.map(({ id }) => id);
-    await addToProject(this.root, ids, isChosen ? null : toRule(this.#wanted));
+    await addPapersToProject(ids, isChosen ? null : toRule(this.#wanted));
     this.table.focus();
   }
 

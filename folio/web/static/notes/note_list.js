@@ -12,6 +12,7 @@ import { getTitle, library } from "../base/state.js";
 import { t } from "../base/strings.js";
 import { checkZoteroLink, joinLines, shorten, shortenAtWord } from "../base/text.js";
 import { offerRestoring } from "../library/removed.js";
+import { addToProject } from "../projects/add_to_project.js";
 import { makePageLink } from "../reader/reader.js";
 import { addShade, COLOURS } from "./choose.js";
 import { formatNoteHtml, formatNoteText, namePlace } from "./format.js";
@@ -30,7 +31,7 @@ const PLACES = { moved: "notes.moved", lost: "notes.lost", removed: "notes.remov
 const getKey = ({ paper, title, file }) => library.get().papers.get(paper)?.key || title || file;
 
 /** @param {Note} note */
-const nameNote = ({ quotes, statement, text }) =>
+export const nameNote = ({ quotes, statement, text }) =>
   shortenAtWord(quotes[0]?.quote || statement || text || (quotes[0] ? namePlace(quotes[0]) : ""), LONGEST_NAME);
 
 /** What is shown of the papers of a note. @param {Note} note */
@@ -42,6 +43,10 @@ export function copyNotes(notes) {
   const html = notes.map((note) => formatNoteHtml(note, getKey)).join("");
   return copyText(text, t("notes.what", { count: notes.length }), html);
 }
+
+/** @param {Note[]} notes */
+export const addNotesToProject = (notes) =>
+  addToProject(t("project.add.notes", { count: notes.length }), { notes: notes.map(({ id }) => id) });
 
 /** @param {DragEvent} event @param {Note} note */
 function carry(event, note) {
@@ -189,6 +194,7 @@ export class NoteList {
       el("p", { class: "about" }, facts, conversation ? [" · ", conversation] : null),
       note.is_annotation ? null : button(() => this.#startEditing(note.id), "notes.edit"),
       button(() => copyNotes([note]), "notes.copy"),
+      button(() => addNotesToProject([note]), "project.add"),
       zotero ? el("a", { class: "button quiet", href: zotero }, t("reader.zotero"), which()) : null,
       note.is_annotation ? null : button(() => this.#delete(note), "notes.delete"),
     );

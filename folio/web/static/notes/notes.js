@@ -11,7 +11,7 @@ import { t } from "../base/strings.js";
 import { joinLines, shorten } from "../base/text.js";
 import { keepUnchanged } from "../base/value.js";
 import { chooseNotes, COLOURS, ORDERS, parseWanted } from "./choose.js";
-import { copyNotes, NoteList } from "./note_list.js";
+import { addNotesToProject, copyNotes, NoteList } from "./note_list.js";
 import { deleteNotes, leaving } from "./removal.js";
 
 /** @typedef {Api.NoteJson} Note */
@@ -102,6 +102,8 @@ class NotesView {
       ),
     );
     const copy = makeButton("button quiet", () => copyNotes(this.list.listChosen()), makeIcon("copy"), t("notes.copy"));
+    const add = () => addNotesToProject(this.list.listChosen());
+    this.add = makeButton("button quiet", add, makeIcon("plus"), t("project.add"));
     this.remove = makeButton("button quiet", () => this.#deleteSelected(), makeIcon("delete"), t("notes.delete"));
     this.which = el("span", { class: "about" });
     const all = el("label", { class: "check" }, this.all, t("library.select.all"));
@@ -113,6 +115,7 @@ class NotesView {
       el("span", { class: "gap" }),
       buttons,
       copy,
+      this.add,
       this.remove,
     );
   }
@@ -206,7 +209,7 @@ class NotesView {
     this.chosen.hidden = !notes.length;
     this.all.checked = selected.size > 0 && selected.size === notes.length;
     this.all.indeterminate = selected.size > 0 && selected.size < notes.length;
-    if (this.remove) this.remove.hidden = !selected.size;
+    for (const button of [this.add, this.remove]) if (button) button.hidden = !selected.size;
     if (!this.which) return;
     this.which.textContent = selected.size ? t("library.selected", { count: selected.size }) : "";
     if (selected.size) announce(this.which.textContent);

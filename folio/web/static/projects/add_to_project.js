@@ -1,18 +1,34 @@
-// Adds papers to a project, or to a new one: those that are selected in the library, or what its filter finds.
+// Adds papers, conversations, notes and tables to a project, or to a new one.
 
 import * as api from "../base/api.js";
 import { el, makeButton, renderProblem } from "../base/dom.js";
 import { loadProjects, projects } from "../base/state.js";
 import { t } from "../base/strings.js";
 import { offerUndo } from "../base/undo.js";
-import { describeRule } from "../projects/rules.js";
-import { openDialog } from "./edit.js";
+import { openDialog } from "../library/edit.js";
+import { describeRule } from "./rules.js";
+
+/** @typedef {Partial<Api.ProjectParts>} Parts */
 
 /**
- * Resolves when the dialog is closed. rule: the filter that found these papers; null if they are chosen one by one.
- * @param {HTMLElement} root @param {string[]} papers their ids @param {Api.PaperRule_Input | null} rule
+ * Adds what belongs together, such as the notes that are selected. Resolves when the dialog is closed.
+ * @param {string} title of the dialog @param {Parts} parts
  */
-export async function addToProject(root, papers, rule) {
+export const addToProject = (title, parts) => openAdding(title, [{ text: title, parts }]);
+
+/**
+ * Adds papers: those that are selected, or, where a filter found them, that filter as a rule.
+ * @param {string[]} papers their ids @param {Api.PaperRule_Input | null} rule
+ */
+export function addPapersToProject(papers, rule) {
+  const count = papers.length;
+  const byHand = { text: t("project.add.papers", { count }), parts: { papers } };
+  const asRule = rule && { text: t("project.add.rule", { rule: describeRule(rule) }), parts: { rules: [rule] } };
+  return openAdding(t("project.add.title", { count }), asRule ? [asRule, byHand] : [byHand]);
+}
+
+/** @param {string} title @param {{text: string, parts: Parts}[]} ways what can be added; the first unless another is chosen */
+async function openAdding(title, ways) {
   const own = [...(projects.get()?.values() ?? [])].filter((project) => project.own);
   const which = el("select", { id: "add-which", name: "which" });
   which.append(
@@ -21,13 +37,9 @@ export async function addToProject(root, papers, rule) {
   );
   const name = el("input", { type: "text", id: "add-name", name: "name", maxlength: "200", autocomplete: "off" });
   const named = el("div", { class: "field" }, el("label", { for: name.id }, t("projects.name")), name);
-  const asRule = el("input", { type: "radio", name: "how", value: "rule", id: "add-rule" });
-  const byHand = el("input", { type: "radio", name: "how", value: "papers", id: "add-papers" });
-  (rule ? asRule : byHand).checked = true;
-  const choices = rule && [
-    el("label", { class: "check" }, asRule, t("project.add.rule", { rule: describeRule(rule) })),
-    el("label", { class: "check" }, byHand, t("project.add.papers", { count: papers.length })),
-  ];
+  const boxes = ways.map(() => el("input", { type: "radio", name: "how" }));
+  boxes[0].checked = true;
+  const choices = ways.map(({ text }, at) => el("label", { class: "check" }, boxes[at], text));
   const showName = () => {
     named.hidden = which.value !== "";
     name.required = !named.hidden;
@@ -38,7 +50,7 @@ export async function addToProject(root, papers, rule) {
   const dialog = el("dialog", { class: "edit", id: "add-to-project", "aria-labelledby": "add-title" });
   const submit = async (/** @type {Event} */ event) => {
     event.preventDefault();
-    const parts = rule && asRule.checked ? { rules: [rule] } : { papers };
+    const { parts } = ways[boxes.findIndex((box) => box.checked)];
     try {
       const key = api.makeKey();
       const project = which.value
@@ -59,7 +71,7 @@ export async function addToProject(root, papers, rule) {
     el(
       "div",
       { class: "fields" },
-      choices ? el("fieldset", { class: "choices-of-how" }, choices) : null,
+      ways.length > 1 ? el("fieldset", { class: "choices-of-how" }, choices) : null,
       el("div", { class: "field" }, el("label", { for: which.id }, t("project.add.which")), which),
       named,
     ),
@@ -71,8 +83,8 @@ export async function addToProject(root, papers, rule) {
       el("button", { type: "submit", class: "button primary" }, t("project.add.do")),
     ),
   );
-  dialog.append(el("h2", { id: "add-title" }, t("project.add.title", { count: papers.length })), form);
-  const closed = openDialog(root, dialog);
+  dialog.append(el("h2", { id: "add-title" }, title), form);
+  const closed = openDialog(document.body, dialog);
   (own.length ? which : name).focus();
   await closed;
 }

@@ -9,10 +9,11 @@ import { atMostEvery } from "../base/pace.js";
 import { goTo, linkTo, place } from "../base/router.js";
 import { getTitle, library, loadProjects, projects } from "../base/state.js";
 import { t } from "../base/strings.js";
-import { joinLines } from "../base/text.js";
+import { joinLines, shortenAtWord } from "../base/text.js";
 import { offerUndo } from "../base/undo.js";
 import { chooseForProject, getOfProject, instructions } from "../ask/instructions.js";
 import { askForReview } from "../library/ask_review.js";
+import { nameNote } from "../notes/note_list.js";
 import { openNewTable } from "../table/new_table.js";
 import { describeProgress } from "../table/table_list.js";
 import { describeRule } from "./rules.js";
@@ -20,6 +21,7 @@ import { describeRule } from "./rules.js";
 /** @typedef {Api.ProjectDetails} Project */
 
 const MOST_PAPERS = 100; // that are listed at first
+const LONGEST_NAME = 80; // characters of a part, where a message names it
 const MOST_LISTED = 6; // projects beside the page
 const TABLES_MS = 1500; // between two loads as tables are filled
 
@@ -31,6 +33,8 @@ class ProjectsView {
   project = null;
   /** @type {Api.TableSummaryJson[]} of the project */
   tables = [];
+  /** @type {Api.NoteJson[]} that were put into it one by one */
+  notes = [];
   loads = 0; // a later one makes an earlier one void
   shown = MOST_PAPERS;
 
@@ -56,9 +60,11 @@ class ProjectsView {
     }
     try {
       const [project, { tables }] = await Promise.all([api.getProject(query.project), api.listTables(query.project)]);
+      const { notes } = project.note_ids.length ? await api.listProjectNotes(project.id) : { notes: [] };
       if (load !== this.loads) return;
       this.project = project;
       this.tables = tables;
+      this.notes = notes;
       this.#show(project);
     } catch (thrown) {
       if (load !== this.loads) return;
@@ -131,14 +137,12 @@ class ProjectsView {
         el("span", { class: "about" }, t("ask.papers", { count: project.papers })),
         project.own ? null : makeButton("button quiet", () => this.#copy(project), t("project.copy")),
       );
-    this.list?.replaceChildren(
-      own.length ? el("ul", { class: "project-list" }, own.map(item)) : el("p", { class: "lead" }, t("projects.none")),
-    );
+    this.list?.replaceChildren(renderList(own.map(item), t("projects.none"), "lead"));
     if (!collections.length) return;
     this.list?.append(
       el("h2", {}, t("projects.collections")),
       el("p", { class: "about" }, t("projects.collections.about")),
-      el("ul", { class: "project-list" }, collections.map(item)),
+      renderList(collections.map(item)),
     );
   }
 
@@ -164,8 +168,7 @@ class ProjectsView {
   /** @param {Project} project */
   #show(project) {
     if (this.body.querySelector(".edit-project")) return; // somebody writes in it
-    const focused = document.activeElement;
-    const key = focused instanceof HTMLElement && this.body.contains(focused) ? focused.dataset.key : undefined;
+    const focusAgain = this.#findFocus();
     this.body.replaceChildren(
       el("p", {}, el("a", { href: linkTo({ view: "projects", query: {} }) }, t("projects.all"))),
       this.#renderHead(project),
@@ -175,9 +178,22 @@ class ProjectsView {
       ...this.#renderConversations(project),
       ...this.#renderNotes(project),
     );
-    if (!key) return;
-    const same = this.body.querySelector(`[data-key="${CSS.escape(key)}"]`);
-    /** @type {HTMLElement | null} */ (same ?? this.body.querySelector(".project-papers button, h1"))?.focus();
+    focusAgain?.();
+  }
+
+  /** What focuses the same control again, or the one in its place; null if none of them has the focus. */
+  #findFocus() {
+    const focused = document.activeElement;
+    const key = focused instanceof HTMLElement && this.body.contains(focused) ? focused.dataset.key : undefined;
+    if (!key) return null;
+    const list = focused?.closest("ul");
+    const at = [...(list?.children ?? [])].findIndex((item) => item.contains(focused));
+    return () => {
+      const items = list ? [...this.body.querySelectorAll(`ul[class="${list.className}"] > li`)] : [];
+      const inPlace = items[Math.min(at, items.length - 1)]?.querySelector("button");
+      const same = this.body.querySelector(`[data-key="${CSS.escape(key)}"]`);
+      /** @type {HTMLElement | null} */ (same ?? inPlace ?? this.body.querySelector("h1"))?.focus();
+    };
   }
 
   /** @param {Project} project */
@@ -296,11 +312,18 @@ class ProjectsView {
       const now = await api.changeParts(project, changes, key);
       this.loads += 1;
       this.project = now;
+      this.tables = this.tables.filter(({ id }) => now.tables.includes(id));
       this.#show(now);
       offerUndo(done, key);
     } catch (thrown) {
       showFailure(thrown);
     }
+  }
+
+  /** @param {string} project @param {Partial<Api.ProjectParts>} parts @param {string} name */
+  #takeOut(project, parts, name) {
+    const short = shortenAtWord(name, LONGEST_NAME);
+    return this.#change(project, { remove: parts }, t("project.taken_out", { name: short }));
   }
 
   /** @param {Project} project */
@@ -328,9 +351,8 @@ class ProjectsView {
     const papers = paper_ids.flatMap((paper) => library.get().papers.get(paper) ?? []);
     const items = papers.slice(0, this.shown).map((paper) => {
       const name = getTitle(paper);
-      const out = () => this.#change(id, { remove: { papers: [paper.id] } }, t("project.taken_out", { name }));
-      const remove = own ? makeIconButton("close", t("project.take_out", { name }), out) : null;
-      if (remove) remove.dataset.key = paper.id;
+      const out = () => this.#takeOut(id, { papers: [paper.id] }, name);
+      const remove = own ? makeTakeOut(paper.id, name, out) : null;
       const facts = [String(paper.year ?? ""), own && !named.has(paper.id) ? t("project.by_rule") : ""];
       return el(
         "li",
@@ -347,9 +369,7 @@ class ProjectsView {
     };
     return [
       el("h2", {}, t("project.papers")),
-      papers.length
-        ? el("ul", { class: "project-papers" }, items)
-        : el("p", { class: "none" }, t("project.papers.none")),
+      renderList(items, t("project.papers.none"), "none", "project-papers"),
       more > 0 ? makeButton("button quiet", showAll, t("project.papers.more", { count: more })) : null,
       ...this.#renderAbsent(t("project.missing"), missing, null),
       ...this.#renderAbsent(t("project.excluded"), excluded, id),
@@ -376,45 +396,68 @@ class ProjectsView {
   }
 
   /** @param {Project} project */
-  #renderTables({ own }) {
+  #renderTables({ id: project, own, tables }) {
     if (!own) return [];
     const items = this.tables.map((table) => {
-      const link = el("a", { class: "source", href: linkTo({ view: "tables", id: table.id, query: {} }) });
-      link.append(isolate(joinLines(table.name)));
-      link.dataset.key = table.id;
-      return el("li", {}, link, el("span", { class: "about" }, describeProgress(table)));
+      const { id } = table;
+      const name = joinLines(table.name);
+      const link = el("a", { class: "source", href: linkTo({ view: "tables", id, query: {} }) }, isolate(name));
+      link.dataset.key = `table ${id}`;
+      const out = () => this.#takeOut(project, { tables: [id] }, name);
+      const remove = tables.includes(id) ? makeTakeOut(id, name, out) : null;
+      return el("li", {}, link, el("span", { class: "about" }, describeProgress(table)), remove);
     });
-    return [
-      el("h2", {}, t("project.tables")),
-      items.length
-        ? el("ul", { class: "project-list project-tables" }, items)
-        : el("p", { class: "none" }, t("project.tables.none")),
-    ];
+    return [el("h2", {}, t("project.tables")), renderList(items, t("project.tables.none"), "none", "project-tables")];
   }
 
   /** @param {Project} project */
-  #renderConversations({ own, conversations }) {
+  #renderConversations({ id: project, own, conversations }) {
     if (!own) return [];
-    const items = conversations.map(({ id, title }) =>
-      el("li", {}, el("a", { class: "source", href: linkTo({ view: "ask", id, query: {} }) }, isolate(title))),
-    );
-    return [
-      el("h2", {}, t("project.conversations")),
-      items.length
-        ? el("ul", { class: "project-list" }, items)
-        : el("p", { class: "none" }, t("project.conversations.none")),
-    ];
+    const items = conversations.map(({ id, title }) => {
+      const link = el("a", { class: "source", href: linkTo({ view: "ask", id, query: {} }) }, isolate(title));
+      return el(
+        "li",
+        {},
+        link,
+        makeTakeOut(id, title, () => this.#takeOut(project, { conversations: [id] }, title)),
+      );
+    });
+    const list = renderList(items, t("project.conversations.none"), "none", "project-conversations");
+    return [el("h2", {}, t("project.conversations")), list];
   }
 
   /** @param {Project} project */
-  #renderNotes({ id, notes }) {
+  #renderNotes({ id: project, notes, note_ids }) {
     if (!notes) return [];
-    const href = linkTo({ view: "notes", query: { project: id } });
+    const put = new Set(note_ids);
+    const items = this.notes
+      .filter(({ id }) => put.has(id))
+      .map((note) => {
+        const name = nameNote(note);
+        const out = () => this.#takeOut(project, { notes: [note.id] }, name);
+        return el("li", {}, isolate(name), makeTakeOut(note.id, name, out));
+      });
+    const href = linkTo({ view: "notes", query: { project } });
     return [
       el("h2", {}, t("project.notes")),
       el("p", {}, el("a", { href }, t("project.notes.count", { count: notes }))),
+      ...(items.length ? [el("h3", {}, t("project.notes.put_in")), renderList(items, "", "", "project-notes")] : []),
     ];
   }
+}
+
+/**
+ * A list, or a line where it is empty.
+ * @param {HTMLElement[]} items @param {string} [none] the line @param {string} [classOfNone] @param {string} [of] its class
+ */
+const renderList = (items, none = "", classOfNone = "none", of = "") =>
+  items.length ? el("ul", { class: `project-list ${of}`.trim() }, items) : el("p", { class: classOfNone }, none);
+
+/** @param {string} id of the part @param {string} name @param {() => void} out */
+function makeTakeOut(id, name, out) {
+  const button = makeIconButton("close", t("project.take_out", { name }), out);
+  button.dataset.key = id;
+  return button;
 }
 
 /** @param {HTMLElement} root @param {{ask: (project: string) => void}} hooks ask: a new conversation in a project */

@@ -11,6 +11,7 @@ import { joinLines, shorten } from "../base/text.js";
 import { offerUndo } from "../base/undo.js";
 import { makeField, moveColumn, openColumnForm, openColumns, removeColumn } from "./columns.js";
 import { askForReview } from "../library/ask_review.js";
+import { addToProject } from "../projects/add_to_project.js";
 import { openDialog } from "../library/edit.js";
 import { getName } from "./cell.js";
 import { Detail } from "./detail.js";
@@ -160,6 +161,7 @@ export class Sheet {
         : []),
       ...(failed && !filling ? [choice("again", t("tables.again.failed"), () => this.fill(["failed"]))] : []),
       ...(this.#hasStale() && !filling ? [choice("again", t("tables.again.stale"), () => this.fill(["stale"]))] : []),
+      choice("plus", t("project.add"), () => addToProject(t("project.add.table"), { tables: [this.id] })),
       choice("delete", t("tables.delete"), () => this.#delete()),
     ];
   }
