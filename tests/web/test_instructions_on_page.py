@@ -50,6 +50,9 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return wordings
 
 
+OTHER_MODEL = """(module) => import(module).then(({ health }) => health.set({ ...health.get(), model: "other" }))"""
+
+
 def write(tab: Tab, name: str, words: str) -> None:
     """Writes an instruction in the panel, which is open."""
     panel = tab.find("#instructions")
@@ -162,6 +165,8 @@ def test_one_click_asks_a_paper(live: Live, told: list[str], opened: Open) -> No
     )
     assert tab.inaccessible() == []
     asked.nth(5).focus()
+    tab.page.evaluate(OTHER_MODEL, tab.module("base/state.js"))
+    expect(asked.nth(5)).to_be_focused()  # also when the health of the server changes
     tab.page.keyboard.press("Enter")
     turn = tab.find(".turn")
     expect(turn.locator("h2")).to_have_text("What is this paper about?")

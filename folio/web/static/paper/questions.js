@@ -39,6 +39,7 @@ export function listPaperQuestions() {
 }
 
 export class PaperQuestions {
+  #shown = ""; // what is rendered
   node = el("section", { class: "paper-section paper-questions", hidden: true });
 
   /** @param {(asked: Asked) => void} ask */
@@ -54,14 +55,18 @@ export class PaperQuestions {
   }
 
   #render() {
-    const buttons = listPaperQuestions().map(({ text, asked }) =>
-      makeButton("button suggestion", () => this.ask(asked), text),
-    );
+    const questions = listPaperQuestions();
     const isQuoting = health.get()?.model === BUILTIN && !canWrite();
+    const shown = JSON.stringify([questions, isQuoting]);
+    if (shown === this.#shown) return; // else what is shown would be rendered again, and lose the focus
+    this.#shown = shown;
+    const focused = this.node.contains(document.activeElement) ? document.activeElement?.textContent : null;
+    const buttons = questions.map(({ text, asked }) => makeButton("button suggestion", () => this.ask(asked), text));
     this.node.replaceChildren(
       el("h2", {}, t("paper.questions")),
       el("div", { class: "ready-questions" }, buttons),
       ...(isQuoting ? [el("p", { class: "about" }, t("paper.questions.needs_model"))] : []),
     );
+    if (focused) (buttons.find(({ textContent }) => textContent === focused) ?? buttons[0])?.focus();
   }
 }
