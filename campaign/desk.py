@@ -313,7 +313,7 @@ def preload() -> None:
         rich.progress filelock pebble multiprocessing.popen_spawn_posix fastapi.testclient folio.app
         folio.schema.answers folio.answer.chain folio.answer.chat folio.answer.extractive
         folio.cli.ask folio.cli.ingest folio.cli.command folio.cli.show
-        folio.cli.show folio.cli.session
+        folio.cli.show_profile folio.cli.progress folio.cli.session
         folio.ingest.pipeline folio.ingest.rebuild folio.search.builtin_reranker folio.web.api folio.web.guard
         tests.helpers.kill_child
     """

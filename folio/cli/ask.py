@@ -363,7 +363,7 @@ def _search(app: App, library: Library, questions: Sequence[str], arguments: arg
 
 def _rank_papers(app: App, library: Library, queries: Sequence[str], arguments: argparse.Namespace) -> int:
     """Show the papers that match each query best."""
-    from folio.cli import show
+    from folio.cli.show_papers import show_found
     from folio.schema.papers import PapersFoundJson, found_paper_json, papers_notice
 
     retriever = app.retriever(library)
@@ -382,7 +382,7 @@ def _rank_papers(app: App, library: Library, queries: Sequence[str], arguments: 
         _introduce(query, spelt, len(queries))
         if notice:
             say(notice)
-        show.show_found(output(), hits)
+        show_found(output(), hits)
     return 0
 
 

@@ -272,7 +272,7 @@ def ask(
 
 def _ingest(app: App, papers: Path) -> None:
     """Bring the separate index of a folder up to date. Raises UsageError for a folder without a PDF."""
-    from folio.cli.show import IngestProgressBar
+    from folio.cli.progress import IngestProgressBar
     from folio.ingest import discovery
     from folio.store import indexes
 

@@ -90,7 +90,7 @@ def run(app: App, arguments: argparse.Namespace) -> int:
 
 def _ingest(app: App, arguments: argparse.Namespace) -> int:
     from folio.cli import ingest_sources
-    from folio.cli.show import IngestProgressBar
+    from folio.cli.progress import IngestProgressBar
     from folio.ingest import discovery
 
     began = perf_counter()
@@ -162,7 +162,7 @@ def _ingest(app: App, arguments: argparse.Namespace) -> int:
 
 def _watch(app: App, arguments: argparse.Namespace) -> int:
     """Keep the index in step until Ctrl-C or SIGTERM, the normal ways to stop."""
-    from folio.cli.show import IngestProgressBar
+    from folio.cli.progress import IngestProgressBar
     from folio.store import indexes
     from folio.sync import Hooks, Sync, ZoteroChoice
 

@@ -60,7 +60,8 @@ def main(argv: Sequence[str] | None = None, prog: str = "folio log") -> int:
 
 
 def _list(app: App, arguments: argparse.Namespace) -> int:
-    from folio.cli.show import entry_json, show_entries
+    from folio.cli.show_log import show_entries
+    from folio.schema.log import entry_json
 
     with closing(app.open_library()) as library:
         log = app.query_log(library)
@@ -74,7 +75,8 @@ def _list(app: App, arguments: argparse.Namespace) -> int:
 
 
 def _show(app: App, arguments: argparse.Namespace) -> int:
-    from folio.cli.show import entry_json, show_entry
+    from folio.cli.show_log import show_entry
+    from folio.schema.log import entry_json
 
     with closing(app.open_library()) as library:
         log = app.query_log(library)
@@ -93,8 +95,8 @@ def _show(app: App, arguments: argparse.Namespace) -> int:
 
 
 def _export(app: App, arguments: argparse.Namespace) -> int:
-    from folio.cli.show import entry_json
     from folio.schema.answers import line
+    from folio.schema.log import entry_json
 
     with closing(app.open_library()) as library:
         entries = app.query_log(library).entries(arguments.feedback)

@@ -57,7 +57,7 @@ def _add_list(parser: argparse.ArgumentParser) -> None:
 
 
 def _list(app: App, arguments: argparse.Namespace) -> int:
-    from folio.cli import show
+    from folio.cli.show_papers import show_papers
     from folio.papers.lists import sort_papers
     from folio.schema.papers import paper_json
     from folio.search.filters import fitting_papers
@@ -76,13 +76,13 @@ def _list(app: App, arguments: argparse.Namespace) -> int:
         for paper in papers:
             write_json(paper_json(paper, added[paper.id]))
     else:
-        show.show_papers(output(), papers, len(every), warnings=arguments.warnings)
+        show_papers(output(), papers, len(every), warnings=arguments.warnings)
     return 0
 
 
 def print_counts(papers: Sequence[Paper], by: By, *, as_json: bool) -> None:
     """Print the number of papers for each value of a field."""
-    from folio.cli.show import show_counts
+    from folio.cli.show_papers import show_counts
     from folio.papers.lists import count_by
     from folio.schema.answers import counts_json
 
@@ -111,7 +111,7 @@ def _show(app: App, arguments: argparse.Namespace) -> int:
 
 
 def _show_paper(library: Library, id: str, *, as_json: bool) -> None:
-    from folio.cli import show
+    from folio.cli.show_papers import show_paper
     from folio.schema.papers import paper_details_json
 
     with library.reading():
@@ -122,7 +122,7 @@ def _show_paper(library: Library, id: str, *, as_json: bool) -> None:
     if as_json:
         write_json(paper_details_json(paper, added, files, key))
     else:
-        show.show_paper(output(), paper, files, key)
+        show_paper(output(), paper, files, key)
 
 
 def _add_edit(parser: argparse.ArgumentParser) -> None:
@@ -139,7 +139,7 @@ def _add_edit(parser: argparse.ArgumentParser) -> None:
 
 
 def _edit(app: App, arguments: argparse.Namespace) -> int:
-    from folio.cli import show
+    from folio.cli.show_papers import show_edit
     from folio.papers.edits import edited, key_in, parse_edits
     from folio.search.names import paper_in
 
@@ -153,7 +153,7 @@ def _edit(app: App, arguments: argparse.Namespace) -> int:
             _show_paper(library, before.id, as_json=True)
         else:
             (after,) = library.papers_by_id([before.id])
-            show.show_edit(output(), before, after, list(edits))
+            show_edit(output(), before, after, list(edits))
     return 0
 
 

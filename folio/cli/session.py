@@ -202,7 +202,9 @@ class ChatSession:
             shown = [sentence.text for sentence in answer.sentences]
             self._marks.take(self._cited(reply))
             if self._profile:
-                show.show_profile(output(), self._profile, answer, self._marks)
+                from folio.cli.show_profile import show_profile
+
+                show_profile(output(), self._profile, answer, self._marks)
                 shown += [quote.quote for quote in self._profile.quotes]
             show.show_sources(output(), self._cited(reply), shown, self._marks)
             if answer.style == "report":

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from folio.answer_types import Answer, Evidence, Quote, Sentence, Style
-from folio.cli.show import show_profile
+from folio.cli.show_profile import show_profile
 from folio.deep.types import Age, Agreement, Basis, Confidence, Difference, EvidenceProfile
 from folio.grounding.sentences import citation, number_sentences, quote
 from tests.helpers.factories import evidence_of, hits_on

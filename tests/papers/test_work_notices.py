@@ -9,7 +9,7 @@ import pytest
 from folio.answer_types import Answer, Citation, Evidence, Sentence, warnings
 from folio.bibliography.export import bibtex, cited_pages, csl_item, reference
 from folio.cli import show
-from folio.cli.show import show_found, show_paper, show_papers
+from folio.cli.show_papers import show_found, show_paper, show_papers
 from folio.console import output
 from folio.papers.model import Paper, PaperHit
 from folio.papers.work import KINDS, WorkNotice, flag, ordered
