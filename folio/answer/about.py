@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from folio.answer.excerpts import blocks
+from folio.answer.blocks import blocks
 from folio.answer_types import Evidence, Quote
 from folio.papers.model import Chunk, Hit, Paper, Vectors
 from folio.papers.sections import Kind

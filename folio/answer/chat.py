@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from folio.answer import library_questions
 from folio.answer.evidence import gather, without
 from folio.answer.excerpts import shortest
-from folio.answer.extractive import without_quote
 from folio.answer.instructions import effect_notice
 from folio.answer.library_lists import Shelf
 from folio.answer.library_questions import papers_described
+from folio.answer.subjects import without_quote
 from folio.answer.whole_paper import whole_paper_hits
 from folio.answer_types import (
     ALSO,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from folio.answer.excerpts import MOST_BEFORE, leans
+from folio.answer.blocks import MOST_BEFORE, leans
 from folio.answer.structure import lists_and_tables
 from folio.answer_types import Evidence, Selected
 from folio.papers.model import Hit, Paper

@@ -11,11 +11,11 @@ from itertools import chain
 from typing import Any
 
 from folio.answer import prompts
+from folio.answer.excerpts import Excerpt, brief, narrowed
 from folio.answer.extractive import ExtractiveAnswerer, Scored, found_for
 from folio.answer.fencing import defused
 from folio.answer.layout import AnswerFormat, Layout
 from folio.answer.markers import printable
-from folio.answer.ranking import Excerpt, brief, narrowed
 from folio.answer.refusals import is_refusal
 from folio.answer.validation import Part, ValidationResult, Validator, parts_of
 from folio.answer_types import CLOSEST, Answer, Evidence, Quote, RejectedSentence, Sentence, Style, Thinking

@@ -1,27 +1,24 @@
-"""Ranks the excerpts of the evidence for a question, and chooses those to show.
+"""Ranks the excerpts of the evidence for a question.
 
-An excerpt can be read by itself: a paragraph or a part of one, a whole list, or a table row below its caption. Each
-sentence gets a share of the probability of answering; an excerpt has the shares of its sentences.
+Each sentence gets a share of the probability of answering; an excerpt has the shares of its sentences.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
 
 import numpy as np
 
-from folio.answer.excerpts import MOST_BEFORE, SHORTEST_SENTENCE, WHOLE_ALGORITHM, Block, Span, blocks
+from folio.answer.blocks import SHORTEST_SENTENCE, WHOLE_ALGORITHM, Block, blocks
+from folio.answer.excerpts import SPREAD, Excerpt, around, is_named_by
 from folio.answer.values import has_type
 from folio.answer.whole_paper import SECTIONS
 from folio.answer_types import Evidence
-from folio.grounding.conflicts import conflict
-from folio.grounding.quantities import quantities
 from folio.papers.model import Passage
 from folio.papers.sections import NOT_EVIDENCE
 from folio.protocols import PassageReader, TokenEmbedder
@@ -31,13 +28,6 @@ from folio.search.builtin_reranker import MOST_ODDS, above, odds, passage_of
 from folio.search.definitions import LEAST_LIKE, Term
 from folio.search.late_interaction import Matches, read_alone
 from folio.text import tokenize
-
-LEAST_WORDS, MOST_WORDS = 40, 120  # of an excerpt; shorter paragraphs are extended, longer ones cut
-# Further places after the best excerpt: the maximum, and the minimum share relative to the best
-MOST_POINTERS, POINTER_SHARE = 2, 0.08
-# The analysis of a report: maximum excerpts, maximum words in all, minimum share of each
-MOST_DETAILS, DETAIL_WORDS, DETAIL_SHARE = 8, 400, 0.003
-SPREAD = 0.1  # score difference at which one sentence is e times as likely to answer as another
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,72 +47,11 @@ class ExcerptWeights:
 
 WEIGHTS = ExcerptWeights()
 
-# Maximum sentences embedded one by one, for an answer and for a report. Each takes a third of the time of a passage.
-MOST_READ, MOST_OF_REPORT = 8, 16
-NEARLY = 0.5  # log-odds by which a part may answer worse than the best one and be shown with it (LOG.md)
-LEAD_WEIGHT = 0.8  # of the match of the whole passage, in the choice of the first excerpt
+# Maximum sentences embedded one by one for an answer. Each takes a third of the time of a passage.
+MOST_READ = 8
 
 _FIGURE = re.compile(r"\b(?:fig(?:ure|s|ures)?|tables?|captions?|diagrams?|plots?|charts?|graphs?|pictures?)\b", re.I)
 _LABEL = re.compile(r"\b(algorithm|listing|procedure|table)\s+(\d+|[IVX]+)\b", re.I)
-
-
-@dataclass(frozen=True)
-class Excerpt:
-    """Parts [first, last] of a block, and their share of the probability of answering."""
-
-    block: Block
-    first: int
-    last: int
-    core: int  # the part that answers best; all indices are into block.parts
-    share: float
-    passage: float  # match of the whole passage with the question (late interaction)
-    covered: float = 1.0  # share of the question in the core and the text above it, 0 to 1
-
-    @property
-    def lead(self) -> float:
-        """The score for the first place: prefers a passage about the subject among excerpts that may answer."""
-        return SPREAD * math.log(max(self.share, 1e-300)) + LEAD_WEIGHT * self.passage
-
-    @property
-    def spans(self) -> tuple[Span, ...]:
-        """Its spans in the evidence's text, in order; a table's caption may be separate from the rows."""
-        start, end = self.block.parts[self.first].start, self.block.parts[self.last].end
-        spans: list[Span] = []
-        for span in filter(None, (self.block.head, (start, end), self.block.tail)):
-            if spans and not self.block.evidence.text[spans[-1][1] : span[0]].strip():
-                spans[-1] = (spans[-1][0], span[1])
-            else:
-                spans.append(span)
-        return tuple(spans)
-
-    @property
-    def words(self) -> int:
-        return sum(len(self.block.evidence.text[start:end].split()) for start, end in self.spans)
-
-    @property
-    def text(self) -> str:
-        return "\n".join(self.block.evidence.text[start:end] for start, end in self.spans)
-
-    @cached_property
-    def terms(self) -> frozenset[str]:
-        """Its search tokens."""
-        return frozenset(tokenize(self.text))
-
-    def is_named_by(self, question: Question) -> bool:
-        """Whether it is the algorithm that a question names."""
-        return _is_named_by(question, self.block)
-
-    @property
-    def core_text(self) -> str:
-        return self.block.text_of(self.core)
-
-    def overlaps(self, other: Excerpt) -> bool:
-        own, others = self.block.evidence, other.block.evidence
-        return own.paper == others.paper and any(
-            own.start + a < others.start + d and others.start + c < own.start + b
-            for a, b in self.spans
-            for c, d in other.spans
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +135,7 @@ def scored_excerpts(
     paper = _paper_named(question, [one.block for one in read])
     for at, (one, head) in enumerate(zip(read, heads, strict=True)):
         block, match = one.block, one.match
-        if paper and block.evidence.paper.id != paper and _is_named_by(question, block):
+        if paper and block.evidence.paper.id != paper and is_named_by(question, block):
             continue  # another paper's Algorithm 6
         of_block: list[_Candidate] = []
         for place, base in scores.of_parts(block):
@@ -237,16 +166,11 @@ def scored_excerpts(
 
 def _paper_named(question: Question, blocks: Sequence[Block]) -> str:
     """The id of the paper with the algorithm that a question names, the likeliest and first of several; "" for none."""
-    named = [block for block in blocks if _is_named_by(question, block)]
+    named = [block for block in blocks if is_named_by(question, block)]
     first = min(
         named, key=lambda block: (-question.named.likeness(block.name), block.evidence.number), default=None
     )
     return first.evidence.paper.id if first else ""
-
-
-def _is_named_by(question: Question, block: Block) -> bool:
-    """Whether a block is an algorithm that a question names."""
-    return block.kind == "algorithm" and question.named.likeness(block.name) >= LEAST_LIKE
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,139 +261,12 @@ def _excerpts_of(
     for core, score in enumerate(scores):
         if score == -math.inf:
             continue
-        first, last = _around(block, core)
+        first, last = around(block, core)
         if score == max(scores[first : last + 1]):
             yield Excerpt(block, first, last, core, sum(shares[first : last + 1]), passage, covered[core])
-
-
-def _around(block: Block, core: int) -> Span:
-    """First and last part of the excerpt around a part: the whole list, nearby rows, or about a paragraph.
-
-    In a long paragraph the excerpt begins with the nearest sentence that does not lean on the one before; a short
-    paragraph is extended by the next one. The last sentence does not end in a colon or a question mark.
-    """
-    if block.kind in ("list", "algorithm"):
-        return 0, len(block.parts) - 1
-    if block.kind == "table":
-        return _rows(block, core, MOST_WORDS)
-    words = block.words
-    paragraph = [place for place, number in enumerate(block.paragraphs) if number == block.paragraphs[core]]
-    first, last = paragraph[0], paragraph[-1]
-    if sum(words[first : last + 1]) > MOST_WORDS:
-        if sum(words[first : core + 1]) > MOST_WORDS // 2:
-            first = next((place for place in range(core, first, -1) if not block.parts[place].leans), first)
-        last = core
-        while last < paragraph[-1] and sum(words[first : last + 2]) <= MOST_WORDS:
-            last += 1
-    while (
-        last + 1 < len(words)
-        and sum(words[first : last + 1]) < LEAST_WORDS
-        and sum(words[first : last + 2]) <= MOST_WORDS
-    ):
-        last += 1
-    earliest = max(0, first - MOST_BEFORE)
-    while block.parts[first].leans and first > earliest:
-        first -= 1
-    while first < core and block.parts[first].in_middle:
-        first += 1
-    while last > core and block.text_of(last).endswith((":", "?")):
-        last -= 1
-    return first, last
-
-
-def _rows(block: Block, core: int, most: int) -> Span:
-    """The rows around one, up to `most` words in all: similar rows may include the one asked for."""
-    first = last = core
-    for row in sorted(range(len(block.parts)), key=lambda row: abs(row - core)):
-        wider = min(first, row), max(last, row)
-        if sum(block.words[wider[0] : wider[1] + 1]) <= most:
-            first, last = wider
-    return first, last
 
 
 def _section_score(block: Block, question_type: QuestionType) -> float:
     """1 for the section that best answers a question about a whole paper, less for the next ones."""
     wanted = SECTIONS.get(question_type.aspect, ())
     return 1.0 - wanted.index(block.section) / 4 if block.section in wanted else 0.0
-
-
-def pointers(scored: Sequence[Excerpt]) -> list[Excerpt]:
-    """Further places that may answer, likeliest first, without overlaps and repetitions.
-
-    They are shown in brief, which an algorithm never is.
-    """
-    best, scored = scored[0], [one for one in scored if one.block.kind != "algorithm"]
-    return distinct_excerpts([one for one in scored if one.share >= POINTER_SHARE * best.share], [best])[:MOST_POINTERS]
-
-
-def brief(excerpt: Excerpt) -> Excerpt:
-    """The core of an excerpt with the parts after or before it, up to LEAST_WORDS.
-
-    Begins with a sentence that does not lean on the one before, if the excerpt has one.
-    """
-    first = last = excerpt.core
-    block = excerpt.block
-    if block.kind == "table":
-        first, last = _rows(block, excerpt.core, LEAST_WORDS)
-        return replace(excerpt, first=first, last=last)
-    while block.kind == "prose" and block.parts[first].leans and first > excerpt.first:
-        first -= 1
-    while block.kind == "prose" and sum(block.words[first : last + 1]) < LEAST_WORDS:
-        if last < excerpt.last:
-            last += 1
-        elif first > excerpt.first:
-            first -= 1
-        else:
-            break
-    while block.kind == "prose" and last > excerpt.core and block.text_of(last).endswith((":", "?")):
-        last -= 1
-    return replace(excerpt, first=first, last=last)
-
-
-def narrowed(excerpt: Excerpt, odds: Sequence[float]) -> Excerpt:
-    """The part of an excerpt that answers best, the parts around it that answer nearly as well, and what these lean on.
-
-    odds: for each of its parts, the log-odds that it answers by itself.
-    """
-    first = last = max(range(len(odds)), key=lambda part: (odds[part], part == excerpt.core - excerpt.first))
-    least = odds[first] - NEARLY
-    core = excerpt.first + first
-    while first > 0 and odds[first - 1] >= least:
-        first -= 1
-    while last + 1 < len(odds) and odds[last + 1] >= least:
-        last += 1
-    while first > 0 and excerpt.block.parts[excerpt.first + first].leans:
-        first -= 1
-    return replace(excerpt, first=excerpt.first + first, last=excerpt.first + last, core=core)
-
-
-def alone(excerpt: Excerpt) -> Excerpt:
-    """Only the core of an excerpt."""
-    return replace(excerpt, first=excerpt.core, last=excerpt.core)
-
-
-def distinct_excerpts(scored: Iterable[Excerpt], shown: Sequence[Excerpt]) -> list[Excerpt]:
-    """The excerpts that neither overlap nor repeat one another or the shown ones, in order."""
-    kept: list[Excerpt] = []
-    for excerpt in scored:
-        if not any(excerpt.overlaps(other) or _repeats(excerpt, other) for other in (*shown, *kept)):
-            kept.append(excerpt)
-    return kept
-
-
-def _repeats(excerpt: Excerpt, before: Excerpt) -> bool:
-    """Whether an excerpt repeats an earlier one.
-
-    One with other numbers is no repetition, unless another paper gives them for the same thing: that is shown as a
-    disagreement with the earlier one.
-    """
-    if excerpt.block.evidence.paper != before.block.evidence.paper and conflict(excerpt.core_text, before.core_text):
-        return True
-    words, others = excerpt.terms, before.terms
-    if len(words & others) <= 0.8 * min(len(words), len(others)):
-        return False
-    return _numbers(excerpt.text) == _numbers(before.text)
-
-
-def _numbers(text: str) -> frozenset[object]:
-    return frozenset((number.value, number.unit) for number in quantities(text, units=False))

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import chain, zip_longest
 from time import process_time
 
-from folio.answer.excerpts import blocks
+from folio.answer.blocks import blocks
 from folio.answer_types import CLOSEST, Answer, Evidence
 from folio.papers.metadata import headings
 from folio.papers.model import Chunk, Hit, Paper

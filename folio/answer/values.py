@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Set
 
-from folio.answer.excerpts import Span
+from folio.answer.blocks import Span
 from folio.grounding.quantities import Quantity, quantities
 from folio.question.question import Question
 from folio.text import STOP_WORDS, tokenize

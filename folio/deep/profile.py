@@ -9,7 +9,7 @@ from itertools import combinations
 
 import numpy as np
 
-from folio.answer.excerpts import SHORTEST_SENTENCE, leans
+from folio.answer.blocks import SHORTEST_SENTENCE, leans
 from folio.answer_types import Answer, Evidence, Quote
 from folio.deep.types import (
     MOST_OPEN,

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from folio.answer.extractive import LEAST_CONFIDENCE, confidence
+from folio.answer.confidence import LEAST_CONFIDENCE, confidence
 from folio.answer_types import Evidence
 from folio.deep.types import (
     MOST_RELEVANCE,

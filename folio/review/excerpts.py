@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from folio.answer.about import ELSEWHERE, OWN_WORK
-from folio.answer.excerpts import Block, Part, blocks, leans
+from folio.answer.blocks import Block, Part, blocks, leans
 from folio.answer_types import Evidence, Quote
 from folio.papers.model import Chunk, Hit, Paper
 from folio.papers.sections import NOT_EVIDENCE, Kind

@@ -16,8 +16,8 @@ from itertools import islice, zip_longest
 
 from folio.answer.about import OwnSentence, own_sentences
 from folio.answer.evidence import gather
+from folio.answer.excerpts import LEAST_WORDS, Excerpt, brief
 from folio.answer.extractive import ExtractiveAnswerer
-from folio.answer.ranking import LEAST_WORDS, Excerpt, brief
 from folio.answer.whole_paper import whole_paper_hits
 from folio.answer_types import Evidence, Quote
 from folio.grounding.sentences import citation

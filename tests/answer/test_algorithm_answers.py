@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
+from folio.answer.blocks import blocks
 from folio.answer.evidence import gather
-from folio.answer.excerpts import blocks
 from folio.answer_types import REFUSAL, Evidence, Sentence
 from folio.ingest.algorithms import find_algorithms
 from folio.papers.model import Chunk, Hit

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from folio.answer.extractive import (
+from folio.answer.confidence import (
     LENGTH_WEIGHT,
     LONG_QUESTION,
     MOST_ODDS,

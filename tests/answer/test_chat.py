@@ -25,7 +25,8 @@ from folio.answer.chat import (
     Reply,
     log_entry,
 )
-from folio.answer.extractive import LEAST_CONFIDENCE, WITHOUT_MODEL
+from folio.answer.confidence import LEAST_CONFIDENCE
+from folio.answer.extractive import WITHOUT_MODEL
 from folio.answer_types import ALSO, CLOSEST, REFUSAL, Evidence, Selected, Sentence, Style
 from folio.errors import ModelError, UsageError
 from folio.model_choice import ModelChoice

@@ -9,18 +9,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from folio.answer.excerpts import blocks, leans
-from folio.answer.ranking import (
-    LEAST_WORDS,
-    MOST_POINTERS,
-    MOST_WORDS,
-    SPREAD,
-    WEIGHTS,
-    Excerpt,
-    pointers,
-    read_blocks,
-    scored_excerpts,
-)
+from folio.answer.blocks import blocks, leans
+from folio.answer.excerpts import LEAST_WORDS, MOST_POINTERS, MOST_WORDS, SPREAD, Excerpt, pointers
+from folio.answer.ranking import WEIGHTS, read_blocks, scored_excerpts
 from folio.answer_types import Evidence, Sentence
 from folio.papers.model import Tokens
 from folio.papers.sections import Kind, PaperSection, SectionMap

@@ -9,16 +9,8 @@ from statistics import mean
 import pytest
 
 from folio.answer.chat import Returning
-from folio.answer.extractive import (
-    FOLLOWUP_MARGIN,
-    LEAST_CONFIDENCE,
-    LENGTH_WEIGHT,
-    LONG_QUESTION,
-    NAMES_WEIGHT,
-    READ_WEIGHT,
-    WITHOUT_MODEL,
-    ExtractiveAnswerer,
-)
+from folio.answer.confidence import LEAST_CONFIDENCE, LENGTH_WEIGHT, LONG_QUESTION, NAMES_WEIGHT, READ_WEIGHT
+from folio.answer.extractive import FOLLOWUP_MARGIN, WITHOUT_MODEL, ExtractiveAnswerer
 from folio.answer_types import Answer, Evidence, Sentence, Style
 from folio.models.minilm import BuiltinEmbedder
 from folio.models.reader import Reader

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from folio.answer.extractive import LEAST_CONFIDENCE
+from folio.answer.confidence import LEAST_CONFIDENCE
 from folio.app import App
 from folio.deep.search import DeepSearch
 from folio.deep.steps import BuiltinAssessor, relevance_of
