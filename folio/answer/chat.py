@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass, field, replace
-from datetime import date
 from functools import cached_property, partial
-from itertools import chain, zip_longest
+from itertools import chain
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -15,10 +13,9 @@ from folio.answer import library_questions
 from folio.answer.evidence import gather, without
 from folio.answer.excerpts import shortest
 from folio.answer.instructions import effect_notice
-from folio.answer.library_lists import Shelf
 from folio.answer.library_questions import papers_described
+from folio.answer.passages import PassageSearch
 from folio.answer.subjects import without_quote
-from folio.answer.whole_paper import whole_paper_hits
 from folio.answer_types import (
     ALSO,
     CLOSEST,
@@ -38,16 +35,15 @@ from folio.answer_types import (
 )
 from folio.errors import StoreAway, StoreCut, UsageError, command
 from folio.papers.model import Hit, Paper
-from folio.papers.versions import is_superseded
 from folio.protocols import Answerer
 from folio.question import followup
 from folio.question.kind import QuestionKind
 from folio.question.language import foreign_words
 from folio.question.library import FactsQuestion, LibraryQuestion, WantedPapers
 from folio.question.parts import last_question
-from folio.question.question import Question, asks_elsewhere
+from folio.question.question import Question
 from folio.search.filters import SectionFilter, Selection
-from folio.search.retriever import Retriever, SearchRequest, SearchResult
+from folio.search.retriever import Retriever, SearchResult
 from folio.shown_text import name_line, short_line
 from folio.store.instructions import Instruction
 from folio.store.query_log import LogEntry, LoggedSource
@@ -81,13 +77,6 @@ NOT_SHORTER = "The last answer is as short as its source allows."
 NO_MORE = "The search finds nothing more for the last question."
 IN_ENGLISH = "The papers are in English; ask in English, or use a model."
 ONLY_THERE = "Only “{}” was searched, which the last answer is about. Name another paper, or ask a whole question."
-WHOLE_PAPER_PASSAGES = 6  # minimum for a question about a paper as a whole
-PASSAGES_PER_PART = 4  # for each part of a question
-# For a question such as "which papers use X": papers to read, and passages searched for the best one of each
-LISTED_PAPERS, LISTED_PASSAGES = 12, 36
-FRONT_PAGES = 2  # pages searched for authors, year and venue
-REMEMBERED_EVIDENCE = 3  # earlier turns whose evidence is a candidate for the next question
-SELECTED_PASSAGES = 3  # passages with selected words, which are left out when other places are asked for
 MOST_SELECTED, MOST_SELECTED_TOKENS = 1200, 400  # characters and tokens searched for and shown to a model
 NO_CONFLICT = "No sentence that was found contradicts the selected words."
 NEAREST, MOST_OF_NEAREST = "The closest passage says: “{}” {}", 400  # characters
@@ -179,12 +168,6 @@ def warm_up() -> None:
     run_in_background(_make_chain.get)
 
 
-def remembered(turns: Sequence[Answer]) -> list[int]:
-    """The ids of the chunks that the last answers are based on: candidates for the next question."""
-    hits = (hit for turn in turns[-REMEMBERED_EVIDENCE:] for evidence in turn.evidence for hit in evidence.hits)
-    return list(dict.fromkeys(hit.chunk.id for hit in hits))
-
-
 class Chat:
     """One conversation. Answers one question at a time."""
 
@@ -204,14 +187,10 @@ class Chat:
     ) -> None:
         """top_k: passages per answer. papers, sections: search only these. scope: the same in words. turns: of an
         earlier conversation. instruction: what the answerer was told about the wording."""
-        self._retriever = retriever
+        self._passages = PassageSearch(retriever, top_k, papers, sections, rerank)
         self._answerer = answerer
-        self._top_k = top_k
-        self._papers = papers
-        self._sections = sections
         self._scope = scope
         self._style = style
-        self._rerank = rerank
         self._turns = list(turns)
         self._instruction = instruction
         self._has_offered_model = False  # before the last `reset`
@@ -221,7 +200,7 @@ class Chat:
     @property
     def models(self) -> dict[str, str]:
         """The display names of the embedder, the reranker and the answerer."""
-        return {**self._retriever.models_in(rerank=self._rerank), "llm": self._answerer.name}
+        return {**self.retriever.models_in(rerank=self._passages.rerank), "llm": self._answerer.name}
 
     @property
     def quotes_only(self) -> bool:
@@ -235,12 +214,16 @@ class Chat:
 
     @property
     def retriever(self) -> Retriever:
-        return self._retriever
+        return self._passages.retriever
 
     @property
     def selection(self) -> Selection:
         """The papers and sections to search."""
-        return Selection(self._papers, self._sections, self._scope)
+        return Selection(self._passages.papers, self._passages.sections, self._scope)
+
+    def search(self, question: Question) -> SearchResult:
+        """The passages for a standalone question, as this conversation finds them."""
+        return self._passages.search(question, self._turns)
 
     def ask(
         self,
@@ -274,7 +257,7 @@ class Chat:
                     raise StoreAway(error.happened, error.remedy) from error
                 raise
 
-        return self._retriever.repeat(answer)
+        return self.retriever.repeat(answer)
 
     def _ask(
         self,
@@ -297,9 +280,9 @@ class Chat:
             return self._add_turn(turn, told)
         note, is_more, self._search_notice = "", bool(last and kind == "more"), ""
         self._unfound = ()
-        with self._retriever.reading():
+        with self.retriever.reading():
             if last and is_more:
-                find = partial(self._others, last)
+                find = partial(self._passages.search_others, last, turns=self._turns)
                 turn = replace(turn, question=Question(last.standalone_question), is_clear=True, find=find)
             elif self._is_foreign(turn):
                 turn, note = self._by_names(turn), IN_ENGLISH
@@ -358,41 +341,23 @@ class Chat:
             turn.on_sentence(sentence)
         return Reply(Answer(text, last.standalone_question, sentences, last.evidence, style=last.style))
 
-    def _others(self, last: Answer, question: Question) -> SearchResult:
-        """The passages for a question without those that its last answer quotes."""
-        shown, chat = last.citations, copy(self)
-        chat._top_k += len(shown)
-        result = chat.search(question)
-
-        def is_new(hit: Hit) -> bool:
-            start, end = hit.span
-            return not any(hit.paper.id == q.paper.id and start < q.end and q.start < end for q in shown)
-
-        return replace(result, hits=tuple(filter(is_new, result.hits))[: self._top_k])
-
     def _is_foreign(self, turn: Turn) -> bool:
         """Whether a question is in another language than the papers, and no model can read it."""
         words = foreign_words(turn.question.text) if self._answerer.quotes_only and not turn.selected else ()
-        return bool(words) and not self._retriever.has_language(words)
+        return bool(words) and not self.retriever.has_language(words)
 
     def _by_names(self, turn: Turn) -> Turn:
         """The turn with only the names in its question, in the papers that they name."""
-        names = self._retriever.paper_names()
+        names = self.retriever.paper_names()
         words = [word.strip(".,;:¿?¡!«»“”„\"'") for word in turn.question.text.split()]
         question = Question(" ".join(word for word in words if names.meant(word)))
-        papers = self._among(names.meant(question.text))
+        papers = self._passages.among(names.meant(question.text))
         return replace(turn, question=question, original=question, papers=papers, is_clear=True, heading=CLOSEST)
-
-    def _among(self, papers: Iterable[Paper]) -> tuple[Paper, ...]:
-        """Those of these papers that are searched."""
-        papers = tuple(papers)
-        ids = {paper.id for paper in self._selected_papers()} if papers else set[str]()  # they may have to be read
-        return tuple(paper for paper in papers if paper.id in ids)
 
     def _respelled(self, turn: Turn) -> tuple[Turn, str]:
         """The turn with its spelling corrected, and a note on that."""
         typed = turn.question
-        respelling = self._retriever.respelled(typed.text)
+        respelling = self.retriever.respelled(typed.text)
         if not respelling.typed:
             return turn, ""
         if not self._answerer.quotes_only:  # a model reads what was typed
@@ -406,16 +371,16 @@ class Chat:
         if turn.selected:  # "this" is the selection, not something before
             return replace(turn, is_clear=True)
         question = turn.question
-        papers = self._among(followup.papers_of(question.text, self._answers))
+        papers = self._passages.among(followup.papers_of(question.text, self._answers))
         if not papers:
             return turn
-        names = self._retriever.paper_names()
+        names = self.retriever.paper_names()
         if other := followup.with_other_name(question.text, self._answers, lambda words: bool(names.called(words))):
             return replace(turn, question=Question(other), is_clear=True)
-        named = self._among(names.meant(question.text))
-        has_new_topic = self._retriever.has_new_topic(question, papers[0])
+        named = self._passages.among(names.meant(question.text))
+        has_new_topic = self.retriever.has_new_topic(question, papers[0])
         is_described = not followup.is_followup(question.text) and papers_described(
-            question.text, self._current_papers()
+            question.text, self._passages.current_papers()
         )
         is_named = bool(named or is_described)
         is_about_library = bool(question.topic) or isinstance(question.about_library, LibraryQuestion)
@@ -451,7 +416,7 @@ class Chat:
         if question.topic:
             listed = len({quote.paper.id for quote in answer.citations})
             read = len({piece.paper.id for piece in answer.evidence})
-            papers, notice = library_questions.narrowed(question, self._shelf(question))
+            papers, notice = library_questions.narrowed(question, self._passages.shelf(question))
             return f"{notice} {library_questions.listed_notice(listed, read, len(papers))}".strip()
         as_asked = {text: own for each in (turn.original, question) for text, own in each.own_words.items()}
         things = {part.text: question.thing_of(part) for part in question.parts}
@@ -475,7 +440,7 @@ class Chat:
             missing = question.questions or (question.text,)
         if missing is None:
             quoted = [(quote.paper, quote.quote) for quote in answer.citations]
-            missing = tuple(without_quote(question, quoted, self._retriever.term_weights))
+            missing = tuple(without_quote(question, quoted, self.retriever.term_weights))
             if len(missing) == len(question.parts) and not question.things:  # asked as one, and answered as one
                 missing = ()
         return missing
@@ -483,10 +448,10 @@ class Chat:
     def _unread_notice(self, turn: Turn, answer: Answer) -> str:
         """Which unreadable files may have the missing answer; "" if only selected papers are searched."""
         is_found = bool(answer.sentences) and answer.sentences[0].section.heading != CLOSEST.heading
-        if is_found or turn.find is not None or self._papers is not None:
+        if is_found or turn.find is not None or self._passages.papers is not None:
             return ""
-        names = self._retriever.unread_files()
-        return unread_notice(self._retriever.term_weights(turn.question), names) if names else ""
+        names = self.retriever.unread_files()
+        return unread_notice(self.retriever.term_weights(turn.question), names) if names else ""
 
     def _scope_notice(self, turn: Turn, answer: Answer) -> str:
         """That only the paper of the last answer was searched, where that was not enough."""
@@ -517,38 +482,11 @@ class Chat:
             question = Question(followup.about(question.text, turn.papers[: turn.meant]))
         if question.about_library is None and question.papers in (WantedPapers(), WantedPapers(question.topic)):
             return None
-        answer = library_questions.answer(question, self._shelf(question, turn.papers))
+        answer = library_questions.answer(question, self._passages.shelf(question, turn.papers))
         if answer is None:
             return None
         numbers = SourceNumbers()
         return replace(answer, sentences=tuple(map(numbers.numbered, answer.sentences)), style=self._style)
-
-    def _shelf(self, question: Question, papers: Sequence[Paper] = ()) -> Shelf:
-        """What a question about the library is asked about: these papers, by default the selected ones, or all.
-
-        Of several copies it is one, and those that the question names.
-        """
-        retriever, among = self._retriever, papers or self._selected_papers()
-        if not papers and self._papers is None and any(paper.is_copy for paper in among):
-            named = retriever.paper_names().meant(question.text)
-            among = [paper for paper in among if not paper.is_copy or paper in named]
-        return Shelf(
-            among,
-            retriever.paper_names,
-            lambda words: self._named_or_described(words, f"{words} paper", among),
-            self._front_of,
-            retriever.uses,
-            retriever.mentions,
-            retriever.cited_papers,
-            date.today(),
-        )
-
-    def _front_of(self, paper: Paper) -> Evidence | None:
-        """The first pages of a paper; None if it has no passage."""
-        hits = self._retriever.passages(paper, 1)
-        _, end = paper.pages.bounds(min(FRONT_PAGES, paper.page_count), paper.length)
-        text = self._retriever.text(paper.id, 0, end)
-        return Evidence(1, paper, 0, end, text, tuple(hits)) if hits and text else None
 
     def _add_turn(self, turn: Turn, reply: Reply) -> Reply:
         """Add the answer to the conversation; returns the reply with its timings."""
@@ -604,9 +542,11 @@ class Chat:
         if turn.hits is not None:
             return turn.hits
         if turn.selected and turn.find is None:
-            result = self._search_about(turn.question, turn.selected)
+            result = self._passages.search_about(turn.question, turn.selected)
+        elif turn.find is not None:
+            result = turn.find(turn.question.worded)
         else:
-            result = (turn.find or self._within(turn.papers).search)(turn.question.worded)
+            result = self._passages.within(turn.papers).search(turn.question.worded, self._turns)
         turn.clock.inside |= result.timings_ms
         turn.clock.lap("retrieve")
         turn.on_hits(result.hits)
@@ -616,7 +556,7 @@ class Chat:
     def _answer(self, turn: Turn, hits: Sequence[Hit]) -> Reply:
         """The answer from these passages. Calls the turn's callbacks as parts of it are ready."""
         answerer, question = self._answerer, turn.question
-        gathered = gather(hits, self._retriever.text, answerer.evidence_tokens)
+        gathered = gather(hits, self.retriever.text, answerer.evidence_tokens)
         evidence = gathered.evidence
         if turn.selected and answerer.quotes_only:
             evidence = without(evidence, turn.selected)
@@ -696,125 +636,6 @@ class Chat:
         # The same paragraph with different words marked answers a different question.
         shown = any((sentence.text, sentence.marks) == (other.text, other.marks) for other in last.sentences)
         return shown and not is_same_question and words.isdisjoint(tokenize(sentence.text))
-
-    # The search
-
-    def _within(self, papers: Sequence[Paper]) -> Chat:
-        """This conversation over these papers; over all of its own if there are none."""
-        chat = copy(self)
-        chat._papers = papers or self._papers
-        return chat
-
-    def search(self, question: Question) -> SearchResult:
-        """The passages for a standalone question.
-
-        A question about one paper as a whole gets the sections that answer it. Each part of a question, such as each
-        side of a comparison, gets passages of its own.
-        """
-        with self._retriever.reading():
-            return self._search_by_type(question)
-
-    def _search_by_type(self, question: Question) -> SearchResult:
-        if question.topic:
-            among, notice = library_questions.narrowed(question, self._shelf(question))
-            return self._search_for_papers(Question(question.topic), among if notice else self._papers)
-        paper = None if self._sections else self._whole_paper(question)
-        if paper:
-            result = self._search_in(question, (paper,))
-            passages, most = self._retriever.passages(paper), max(self._top_k, WHOLE_PAPER_PASSAGES)
-            hits = whole_paper_hits(question, passages, result.hits, most)
-            return _joined({question.text: replace(result, hits=tuple(hits))})
-        if question.parts:
-            papers = self._papers_of_parts(question)
-            return _joined({p.text: self._search_in(p, papers[p.text], PASSAGES_PER_PART) for p in question.parts})
-        first, *others = question.readings or (question.text,)
-        request = SearchRequest(
-            question if first == question.text else Question(first, question.typed),
-            self._top_k,
-            self._papers,
-            self._sections,
-            also=remembered(self._turns) if question.readings else (),
-            readings=others,
-            rerank=self._rerank,
-        )
-        return _joined({question.text: self._retriever.find(request)})
-
-    def _search_about(self, question: Question, selected: Selected) -> SearchResult:
-        """The passages for a question about selected words. Other places are asked for without that of the words; who
-        disagrees is in another paper."""
-        if not asks_elsewhere(question.text):
-            return self._search_in(question.worded, self._papers)
-        papers = self._papers
-        if question.asks_who_disagrees:
-            papers = [paper for paper in self._current_papers() if paper.id != selected.paper.id]
-        result = self._search_in(question.worded, papers, self._top_k + SELECTED_PASSAGES)
-        others = [hit for hit in result.hits if not selected.overlaps(hit.paper, *hit.span)]
-        return replace(result, hits=tuple(others[: self._top_k]))
-
-    def _search_for_papers(self, topic: Question, papers: Sequence[Paper] | None) -> SearchResult:
-        """The best passage of each of the best of these papers on a topic, the best paper first."""
-        ranked = self._retriever.search_papers(topic.text, LISTED_PAPERS, papers=papers, sections=self._sections)
-        result = self._search_in(topic, [hit.paper for hit in ranked], LISTED_PASSAGES)
-        best = {hit.paper.id: hit for hit in (*(one.passage for one in ranked if one.passage), *reversed(result.hits))}
-        hits = [replace(best[one.paper.id], score=one.score) for one in ranked if one.paper.id in best]
-        return replace(result, hits=tuple(hits))
-
-    def _papers_of_parts(self, question: Question) -> dict[str, Sequence[Paper] | None]:
-        """For each part, the one paper that it names or (in a comparison) describes; otherwise all papers."""
-        among = self._current_papers()
-        papers: dict[str, Sequence[Paper] | None] = {}
-        for part in question.parts:
-            thing = question.thing_of(part)
-            meant = self._named_or_described(part.text, f"the {thing} paper" if thing else "", among)
-            papers[part.text] = meant if len(meant) == 1 else self._papers
-        return papers
-
-    def _named_or_described(self, names: str, describes: str, among: Sequence[Paper]) -> Sequence[Paper]:
-        """The papers that the first text names; if it names none, those that the second one describes."""
-        ids = {paper.id for paper in among}
-        named = [paper for paper in self._retriever.paper_names().meant(names) if paper.id in ids]
-        return named or papers_described(describes, among)
-
-    def _selected_papers(self) -> Sequence[Paper]:
-        """The papers to search: the selected ones, or all."""
-        return self._retriever.papers() if self._papers is None else self._papers
-
-    def _current_papers(self) -> Sequence[Paper]:
-        """The selected papers, or all but older versions."""
-        papers = self._selected_papers()
-        return papers if self._papers is not None else [paper for paper in papers if not is_superseded(paper)]
-
-    def _whole_paper(self, question: Question) -> Paper | None:
-        """The one paper that a question is about as a whole; None if there is none or several match."""
-        if question.type.kind != "paper":
-            return None
-        among = self._current_papers()
-        if len(among) == 1:
-            return among[0]
-        meant = self._named_or_described(question.text, question.text, among)
-        return meant[0] if len(meant) == 1 else None
-
-    def _search_in(self, question: Question, papers: Sequence[Paper] | None, top_k: int = 0) -> SearchResult:
-        """Search these papers for a question or a part of one, without other readings or wordings."""
-        many, sections = top_k or self._top_k, self._sections
-        return self._retriever.find(SearchRequest(question, many, papers, sections, rerank=self._rerank, written=False))
-
-
-def _joined(results: Mapping[str, SearchResult]) -> SearchResult:
-    """One result from those of each part of a question: the best hit of each part in turn, then the second best.
-
-    The timings are added up; everything else comes from the first result.
-    """
-    hits: dict[int, Hit] = {}
-    for same_rank in zip_longest(*(result.hits for result in results.values())):
-        for part, hit in zip(results, same_rank, strict=True):
-            if hit is not None:
-                known = hits.get(hit.chunk.id, hit)
-                hits[hit.chunk.id] = replace(known, found_for=(*known.found_for, part))
-    first = next(iter(results.values()))
-    laps = {stage: sum(one.timings_ms.get(stage, 0.0) for one in results.values()) for stage in first.timings_ms}
-    return replace(first, hits=tuple(hits.values()), timings_ms=laps)
-
 
 def _about(selected: Selected) -> str:
     """The selected words on one line, cut to what fits beside a question."""

@@ -223,7 +223,7 @@ class Runner:
         understood = replies[-1].question if replies else None
         if len(replies) < 2 or understood is None:
             return self._retriever.search(question.text, DEPTH, self._papers)
-        from folio.answer.chat import remembered
+        from folio.answer.passages import remembered
 
         first, *others = understood.readings or (understood.text,)
         also = remembered([reply.answer for reply in replies[:-1]]) if others else ()

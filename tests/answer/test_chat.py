@@ -20,13 +20,13 @@ from folio.answer.chat import (
     NO_MORE,
     NOT_SHORTER,
     REMARKS,
-    REMEMBERED_EVIDENCE,
     Chat,
     Reply,
     log_entry,
 )
 from folio.answer.confidence import LEAST_CONFIDENCE
 from folio.answer.extractive import WITHOUT_MODEL
+from folio.answer.passages import REMEMBERED_EVIDENCE
 from folio.answer_types import ALSO, CLOSEST, REFUSAL, Evidence, Selected, Sentence, Style
 from folio.errors import ModelError, UsageError
 from folio.model_choice import ModelChoice
@@ -81,7 +81,7 @@ def quoted(sentences: tuple[Sentence, ...]) -> list[tuple[str, int, str]]:
 
 def searched(chat: Chat) -> list[str]:
     """Every question that was looked for, in order."""
-    queries: list[str] = chat._retriever.embedder.queries  # type: ignore[attr-defined]
+    queries: list[str] = chat.retriever.embedder.queries  # type: ignore[attr-defined]
     return queries
 
 
@@ -116,7 +116,7 @@ def test_a_follow_up_is_searched_in_all_its_readings(start: Start) -> None:
 def test_an_earlier_conversation_continues(start: Start) -> None:
     earlier, chat = start(), start()
     turns = [earlier.ask(LENGTH).answer]
-    resumed = Chat(chat._retriever, chat._answerer, top_k=3, turns=turns)
+    resumed = Chat(chat.retriever, chat._answerer, top_k=3, turns=turns)
     assert replace(resumed.ask(ITS_ICE).answer, scope=None) == replace(earlier.ask(ITS_ICE).answer, scope=None)
     assert len(turns) == 1
 
@@ -584,7 +584,7 @@ def test_requests_about_the_last_answer_and_remarks_are_not_searched(start: Star
 def test_more_sources_are_other_passages_for_the_last_question(start: Start) -> None:
     chat = start()
     first = chat.ask(LENGTH).answer
-    found = chat._others(first, Question(LENGTH)).hits
+    found = chat._passages.search_others(first, Question(LENGTH), chat._turns).hits
     quoted = [(quote.paper.id, quote.start, quote.end) for quote in first.citations]
     assert quoted
     assert not any(hit.paper.id == id and hit.span[0] < b and a < hit.span[1] for hit in found for id, a, b in quoted)
@@ -611,7 +611,8 @@ def test_a_request_about_selected_words_is_no_request_about_the_last_answer(star
 def test_a_follow_up_does_not_leave_the_selected_papers(start: Start) -> None:
     chat = start()
     assert {quote.paper.file for quote in chat.ask(LENGTH).answer.citations} == {"glaciers.pdf"}
-    chat._papers = [paper for paper in chat._current_papers() if paper.file == "otters.pdf"]
+    otters = [paper for paper in chat._passages.current_papers() if paper.file == "otters.pdf"]
+    chat._passages = replace(chat._passages, papers=otters)
     for question in ("What length does it have?", "What is the ice?", "Was sagt glaciers.pdf über die Zunge?"):
         assert {hit.paper.file for hit in chat.ask(question).hits} <= {"otters.pdf"}
 
