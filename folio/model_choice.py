@@ -460,7 +460,7 @@ class ModelChoice:
         )
 
     def _assessor(self, retriever: Retriever, model: str | None, check_cancelled: Callable[[], None]) -> Assessor:
-        from folio.deep.steps import BuiltinAssessor
+        from folio.deep.builtin_assessor import BuiltinAssessor
 
         settings, name = self.settings, model or self.chat_model
         asks = (settings.LLM in SERVERS and model is None) or self._model_answers(model)

@@ -38,7 +38,7 @@ from folio.cli import (
     review,
     serve,
 )
-from folio.deep.steps import drawn
+from folio.deep.graph import drawn
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -15,8 +15,8 @@ from secrets import token_hex
 from typing import Any
 
 from folio.answer_types import Style
-from folio.deep import steps as graph
-from folio.deep.steps import DeepState
+from folio.deep import graph
+from folio.deep.state import DeepState
 from folio.deep.types import DeepEvent, EvidenceScored, HitReference
 from folio.errors import StoreError, UsageError, command
 from folio.papers.metadata import stored_form

@@ -7,10 +7,10 @@ from dataclasses import replace
 from functools import partial
 from typing import Literal
 
-from folio.deep import steps
+from folio.deep import graph, steps
 from folio.deep.checkpoint import Checkpoint, CheckpointFile, Progress
 from folio.deep.profile import EvidenceWeigher
-from folio.deep.steps import DeepState, Tools
+from folio.deep.state import DeepState, Tools
 from folio.deep.types import (
     Assessment,
     Assessor,
@@ -134,7 +134,7 @@ class DeepSearch:
         try:
             self._check_cancelled()
             first = self._first_hits(question, tools)
-            for step, state in steps.states(start.state, tools, start.step):
+            for step, state in graph.states(start.state, tools, start.step):
                 record.finish(step, state, is_spent=tools.is_spent)
                 self._check_cancelled()
             self.end = "spent" if state.is_cut else "over"

@@ -1,4 +1,4 @@
-"""The steps of a deep search and the LangGraph graph that joins them; the built-in assessor of passages.
+"""The steps of a deep search. graph.py says which follows which.
 
 Each step is a function (state, tools) -> the fields of the state that change. Too little evidence leads to
 `reformulate`, then `expand`, then `offset`; each leads to the next if it finds nothing new.
@@ -6,127 +6,30 @@ Each step is a function (state, tools) -> the fields of the state that change. T
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import Any
 
-from folio.answer.confidence import LEAST_CONFIDENCE, confidence
-from folio.answer_types import Evidence
+from folio.deep.state import Context, DeepState, Query, Tools, Update
 from folio.deep.types import (
     MOST_RELEVANCE,
     RELEVANT,
     Assessment,
-    Assessor,
-    Budget,
-    DeepLimits,
     EvidenceScored,
-    LibraryHit,
-    LibraryPaper,
-    OnEvent,
     PapersFound,
     SearchAgain,
     SearchEnded,
 )
 from folio.papers.model import Hit, Paper
 from folio.papers.versions import is_superseded
-from folio.protocols import TermWeights, TokenEmbedder
-from folio.question.kind import ASKING
 from folio.question.parts import shortened, spelled_out
 from folio.question.question import Question
-from folio.search.filters import Selection
 from folio.search.fusion import mmr
-from folio.search.late_interaction import matches
 from folio.search.names import SAMPLE_ID
-from folio.search.retriever import Retriever, SearchRequest
-from folio.system.threads import IMPORTING
+from folio.search.retriever import SearchRequest
 from folio.text import plain_words
-
-if TYPE_CHECKING:
-    from langchain_core.runnables import RunnableConfig
-    from langgraph.graph.state import CompiledStateGraph
-
-Decision = Literal["reformulate", "expand", "offset", "answer"]
-
-
-@dataclass(frozen=True, slots=True)
-class Query:
-    """A query for one part of the question."""
-
-    text: str
-    part: int  # its index in DeepState.parts
-    unread: bool = False  # search only papers without an assessed passage for this part
-
-
-@dataclass(frozen=True, slots=True)
-class Context:
-    """A passage assessed for one part of the question."""
-
-    hit: LibraryHit
-    part: int
-    assessment: Assessment
-    rank: int = 0  # among the passages assessed with it
-
-    @property
-    def is_relevant(self) -> bool:
-        return (self.assessment.relevance or 0) >= RELEVANT
-
-
-@dataclass(frozen=True)
-class DeepState:
-    """Everything that a deep search knows. A step gets it and returns the fields that change."""
-
-    question: str
-    parts: tuple[str, ...] = ()  # the whole question, then its sub-questions if it has any
-    queries: tuple[Query, ...] = ()  # of this round
-    asked: tuple[str, ...] = ()  # all queries so far
-    round: int = 0
-    found: tuple[tuple[Query, tuple[LibraryPaper, ...]], ...] = ()  # the papers of each query of this round
-    assessed: frozenset[int] = frozenset()  # ids of all passages assessed so far
-    read: frozenset[tuple[int, str]] = frozenset()  # part, id of a paper with a passage assessed for it
-    contexts: tuple[Context, ...] = ()  # passages assessed above 0, in the order of the search
-    decision: Decision = "answer"
-    why: str = ""  # the reason of the decision
-    is_cut: bool = False  # too little evidence, and the budget left something undone
-    chosen: tuple[LibraryHit, ...] = ()  # the evidence, best first
-
-    @property
-    def to_cover(self) -> tuple[int, ...]:
-        """The indices of the parts that need evidence: the sub-questions if there are any, else the whole question."""
-        return tuple(range(1, len(self.parts))) or (0,)
-
-    @property
-    def uncovered(self) -> tuple[int, ...]:
-        """The parts of `to_cover` without a relevant passage."""
-        covered = {context.part for context in self.contexts if context.is_relevant}
-        return tuple(part for part in self.to_cover if part not in covered)
-
-    @property
-    def relevant(self) -> int:
-        """The number of relevant passages."""
-        return sum(context.is_relevant for context in self.contexts)
-
-
-@dataclass(frozen=True)
-class Tools:
-    """What the steps of one search work with."""
-
-    retriever: Retriever
-    assessor: Assessor
-    limits: DeepLimits
-    budget: Budget
-    selection: Selection
-    on_event: OnEvent
-    check_cancelled: Callable[[], None]
-
-    @property
-    def is_spent(self) -> bool:
-        """Whether the budget allows no more searching."""
-        return self.budget.out_of_time or (self.assessor.uses_model and self.budget.spent)
-
-
-Update = dict[str, Any]  # fields of DeepState
 
 MOST_QUERIES, LONGEST_QUERY = 4, 300  # queries of a later round, characters of a query
 _UNSCORED = RELEVANT - 0.5  # relevance of a passage that could not be scored: between the relevant and the others
@@ -362,123 +265,3 @@ def chosen(context: Context) -> Hit:
 def _value(context: Context) -> float:
     relevance = context.assessment.relevance
     return _UNSCORED if relevance is None else relevance
-
-
-# The graph. Importing LangGraph takes half a second.
-
-STEPS_OF_ROUND = 6  # at most: a search, a gathering, a decision, and three ways to search again
-
-
-def compiled(tools: Tools | None, first: str = "plan") -> CompiledStateGraph[DeepState, None, DeepState, DeepState]:
-    """The graph from the step `first` on. tools: None for a drawing."""
-    with IMPORTING:
-        from langgraph.graph import END, START, StateGraph
-
-    graph, given = StateGraph(DeepState), cast(Tools, tools)
-    for node in STEPS:
-        graph.add_node(node.__name__, _bound(node, given))
-    graph.add_edge(START, first)
-    for before, after in _ALWAYS.items():
-        graph.add_edge(before, after)
-    for before, (decide, ways) in _DECIDED.items():
-        graph.add_conditional_edges(before, decide, list(ways))
-    graph.add_edge(LAST, END)
-    return graph.compile()
-
-
-def states(state: DeepState, tools: Tools, finished: str = "") -> Iterator[tuple[str, DeepState]]:
-    """Run the steps; yields each step's name and the state after it. The last state has the evidence.
-
-    finished: the last step that is already in the state; "" for none.
-    """
-    if finished == LAST:
-        return
-    limit: RunnableConfig = {"recursion_limit": STEPS_OF_ROUND * tools.limits.rounds + 4}
-    for updates in compiled(tools, _next(finished, state)).stream(state, limit, stream_mode="updates"):
-        for step, update in updates.items():
-            state = replace(state, **update)
-            yield step, state
-
-
-def _next(finished: str, state: DeepState) -> str:
-    """The step after one that finished."""
-    if not finished:
-        return "plan"
-    return _ALWAYS[finished] if finished in _ALWAYS else _DECIDED[finished][0](state)
-
-
-def drawn() -> str:
-    """The graph as Mermaid text, one line per edge; conditional edges are dotted."""
-    edges = compiled(None).get_graph().edges
-    names = {"__start__": "question([question])", "__end__": "evidence([evidence])"}
-    lines = (
-        f"    {names.get(e.source, e.source)} {'-.->' if e.conditional else '-->'} {names.get(e.target, e.target)}"
-        for e in edges
-    )
-    return "\n".join(["```mermaid", "graph TD", *sorted(lines), "```"])
-
-
-def _bound(node: Callable[[DeepState, Tools], Update], tools: Tools) -> Any:
-    return lambda state: node(state, tools)
-
-
-STEPS: tuple[Callable[[DeepState, Tools], Update], ...] = (
-    plan,
-    search_papers,
-    gather_evidence,
-    is_enough,
-    reformulate,
-    expand,
-    offset,
-    answer,
-)
-LAST = "answer"
-_ALWAYS = {"plan": "search_papers", "search_papers": "gather_evidence", "gather_evidence": "is_enough"}
-# Step -> the function that chooses the next step, and its choices
-_DECIDED: dict[str, tuple[Callable[[DeepState], str], tuple[str, ...]]] = {
-    "is_enough": (lambda state: state.decision, ("reformulate", "expand", "answer")),
-    "reformulate": (lambda state: "search_papers" if state.queries else "expand", ("search_papers", "expand")),
-    "expand": (lambda state: "gather_evidence" if state.found else "offset", ("gather_evidence", "offset")),
-    "offset": (lambda state: "search_papers" if state.queries else "answer", ("search_papers", "answer")),
-}
-
-
-class BuiltinAssessor:
-    """Scores passages without a model, by the built-in answerer's confidence. Rules give the parts and rewordings."""
-
-    name = "built in"
-    uses_model = False
-
-    def __init__(self, embedder: TokenEmbedder, term_weights: Callable[[Question], TermWeights]) -> None:
-        self._embedder = embedder
-        self._term_weights = term_weights
-
-    def parts(self, question: str, budget: Budget) -> list[str] | None:
-        """None: use rules."""
-        return None
-
-    def assess(self, question: str, hits: Sequence[Hit], budget: Budget) -> Iterator[Assessment]:
-        """The confidence of each passage as its relevance."""
-        part = Question(question)
-        weights = {term: weight for term, weight in self._term_weights(part).items() if term not in ASKING}
-        evidence = [Evidence(1, hit.paper, hit.chunk.start, hit.chunk.end, hit.text, (hit,)) for hit in hits]
-        if budget.out_of_time:
-            yield from (Assessment(None) for _ in hits)
-            return
-        matched = matches(self._embedder, question, [(hit.paper.title, hit.text) for hit in hits], weights)
-        for piece, match in zip(evidence, matched, strict=True):
-            # Whole passages are scored: a sentence with the number may be split, or be the row of a table.
-            sure = confidence(part, [piece], [match], weights, needs_number=False)
-            yield Assessment(relevance_of(sure))
-
-    def rephrase(self, question: str, earlier: Sequence[str], budget: Budget) -> list[str]:
-        """[]: use rules."""
-        return []
-
-
-def relevance_of(sure: float) -> int:
-    """A confidence (answer/extractive.py) as a relevance: RELEVANT at the threshold of refusal, 10 at 1."""
-    if sure >= LEAST_CONFIDENCE:
-        above = (sure - LEAST_CONFIDENCE) / (1 - LEAST_CONFIDENCE)
-        return min(MOST_RELEVANCE, RELEVANT + int((MOST_RELEVANCE - RELEVANT) * above))
-    return min(RELEVANT - 1, int(RELEVANT * sure / LEAST_CONFIDENCE))

@@ -12,8 +12,8 @@ import pytest
 
 from folio.answer.confidence import LEAST_CONFIDENCE
 from folio.app import App
+from folio.deep.builtin_assessor import BuiltinAssessor, relevance_of
 from folio.deep.search import DeepSearch
-from folio.deep.steps import BuiltinAssessor, relevance_of
 from folio.deep.types import (
     Assessment,
     Budget,

@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 from folio.app import App
-from folio.deep import steps
+from folio.deep import graph
+from folio.deep.builtin_assessor import BuiltinAssessor
 from folio.deep.checkpoint import MOST_BYTES, CheckpointFile, Progress, SearchOptions, checkpoint_path, read
 from folio.deep.search import DeepSearch
-from folio.deep.steps import BuiltinAssessor
 from folio.deep.types import (
     Assessment,
     Assessor,
@@ -43,7 +43,7 @@ from tests.helpers.factories import shelf
 LIMITS = DeepLimits(papers=1, evidence=2, least=3, rounds=3, mmr_lambda=0.9, calls=100, seconds=60)
 BOTH = "How long is the Aletsch glacier, and what is the diet of the sea otter?"
 OPTIONS = SearchOptions("plain", None, ())
-STEPS = {step.__name__ for step in steps.STEPS}
+STEPS = {step.__name__ for step in graph.STEPS}
 
 
 class LeftError(Exception):

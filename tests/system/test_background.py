@@ -92,11 +92,11 @@ def test_one_thread_at_a_time_imports_langchain() -> None:
     program = """
 from threading import Thread
 from time import sleep
-from folio.deep import steps
+from folio.deep import graph
 from folio.answer import chat
 from folio.system.threads import IMPORTING
 from folio.ingest import chunking
-uses = [chat._make_chain.get, lambda: steps.compiled(None), lambda: chunking._splitter(100, 0)]
+uses = [chat._make_chain.get, lambda: graph.compiled(None), lambda: chunking._splitter(100, 0)]
 with IMPORTING:
     threads = [Thread(target=use) for use in uses]
     for thread in threads:
