@@ -26,7 +26,6 @@ from folio.errors import (
     UsageError,
     require_packages,
 )
-from folio.ingest.store import LocalStore, Repaired, Store
 from folio.model_choice import SERVERS, ModelChoice, prefix_of
 from folio.models.model_server import is_local
 from folio.models.ollama import OllamaServer, server_url
@@ -44,6 +43,7 @@ from folio.store.database import closed_on_error
 from folio.store.fingerprint import Reading, fingerprint, reading_fingerprint
 from folio.store.indexes import SearchIndexes
 from folio.store.library import Library
+from folio.store.store import LocalStore, Repaired, Store
 from folio.system.files import make_private, write_json
 from folio.system.network import PORT, go_offline
 
@@ -470,14 +470,14 @@ class App:
         on_ray: bool = False,
     ) -> Generator[Outcome, None, None]:
         """Rebuild the store from these files. See rebuild.rebuild and _ray_reader."""
-        from folio.ingest.rebuild import RebuildPlan
+        from folio.ingest.rebuild import RebuildPlan, rebuild
 
         # A store made with a server keeps its embedder even if the server is down.
         made_with = self.made_with().get("embedder", "")
         embedder = self.models.embedder(made_with if made_with in SERVERS else "")
         read = self._ray_reader(lambda: embedder, jobs) if on_ray else None
         plan = RebuildPlan(files, embedder, self.reading, self.limits(jobs), progress, self.embed_batch, read)
-        yield from self.backend.rebuild(plan)
+        yield from rebuild(self.backend, plan)
 
     def _ray_reader(self, get_embedder: Callable[[], Embedder], jobs: int | None) -> PaperReader:
         """Reads and embeds papers on Ray. jobs: its workers; None for one per processor. Raises PackagesMissing."""
@@ -635,7 +635,7 @@ class App:
         return ScannedPages(self.store_folder / FOLDER)
 
     def known_files(self, *, thorough: bool = False) -> dict[Path, SourceFile]:
-        """Absolute path -> the file, for all files in the index. thorough: see rebuild.known_files."""
+        """Absolute path -> the file, for all files in the index. thorough: see replacing.known_files."""
         return self.backend.known_files(self.settings.INGESTED_JSON, thorough=thorough)
 
     def made_with(self) -> dict[str, str]:

@@ -11,13 +11,13 @@ from contextlib import closing
 from dataclasses import dataclass
 
 from folio.errors import StoreMissing, UsageError
-from folio.ingest.store import LocalStore, Store
 from folio.papers.model import Progress
 from folio.shared.postgres import USER_SCHEMA, PostgresDatabase
 from folio.shared.store import PostgresStore
 from folio.store.database import FIRST, NAMES, Database
 from folio.store.library import Library
 from folio.store.sqlite import SqliteDatabase
+from folio.store.store import LocalStore, Store
 from folio.store.table_copy import copy_tables
 from folio.store.user_file import place_both
 from folio.system.files import discard, no_space

@@ -9,20 +9,17 @@ from __future__ import annotations
 
 import hashlib
 import uuid
-from collections.abc import Iterable, Iterator
-from contextlib import closing, suppress
+from collections.abc import Iterable
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 from uuid import uuid4
 
 import psycopg
 from pydantic import SecretStr
 
 from folio.errors import IndexDamaged, StoreBusy, StoreDamaged, StoreError, StoreMismatch, StoreMissing, command
-from folio.ingest import queue
-from folio.ingest.rebuild import RebuildPlan, listed_files, read_again
-from folio.ingest.store import Repaired, Store
 from folio.papers.label import CitationStyle
 from folio.papers.model import NewPaper, SourceFile
 from folio.shared import published, server_index, server_search
@@ -31,18 +28,16 @@ from folio.shared.server_search import open_server_indexes
 from folio.store import indexes, rows
 from folio.store.conversations import Conversations
 from folio.store.database import repeated
-from folio.store.fingerprint import differences, fingerprint
+from folio.store.fingerprint import differences
 from folio.store.index_files import read_manifest
 from folio.store.indexes import SearchIndexes
 from folio.store.library import Library
 from folio.store.metadata import Version, inherit, with_user_data
+from folio.store.replacing import listed_files
 from folio.store.rows import Stamp
+from folio.store.store import Rebuild, Repaired, Store
 from folio.store.vectors import MANIFEST
 from folio.system.files import replace, sha256_file, sync
-
-if TYPE_CHECKING:
-    from folio.ingest.discovery import Outcome
-
 
 # Bytes of a PDF in one row
 _PART = 2**20
@@ -317,29 +312,11 @@ class PostgresStore(Store):
             return Stamp(manifest["epoch"], manifest["generation"])
         return None
 
-    def rebuild(self, plan: RebuildPlan) -> Iterator[Outcome]:
-        """See Store: in a schema of its own, which then takes the place of the one that serves, in one transaction.
+    def begin_rebuild(self, made_with: dict[str, str]) -> SharedRebuild:
+        """See Store. Another computer that rebuilds at the same time shares the work."""
+        return SharedRebuild(self, made_with)
 
-        Another computer that rebuilds at the same time shares the work; an interrupted rebuild is continued. Raises
-        StoreBusy if another computer has added papers meanwhile, which would be lost.
-        """
-        with closing(self.open(create=True)) as library:
-            repeat = library.database.repeat
-            schema = repeat(lambda: self._unfinished(library))
-            before = library.files()
-            new = SharedLibrary(self.database(schema=schema), self.citation_style)
-            with closing(new):
-                made_with = new.fingerprint()
-                if made_with and differences(made_with, fingerprint(plan.embedder, plan.reading)):
-                    new.clear()
-                yield from read_again(new, plan, self.folder)
-                repeat(lambda: _inherit(library, new))
-                expected = frozenset([*before, *new.files()])
-            repeat(lambda: self._serve(library, schema, expected))
-            queue.refresh(library, lambda: plan.embedder, plan.batch)
-            library.forget_pdfs()
-
-    def _unfinished(self, library: SharedLibrary) -> str:
+    def unfinished(self, library: SharedLibrary) -> str:
         """The schema of the current rebuild; a new one if there is none."""
         with library.database.transaction("user"):
             current = library.database.query("SELECT value FROM kept WHERE key = 'rebuild'")
@@ -349,7 +326,7 @@ class PostgresStore(Store):
             library.database.insert("kept", [{"key": "rebuild", "value": schema}], replace=True)
             return schema
 
-    def _serve(self, library: SharedLibrary, schema: str, expected: frozenset[SourceFile]) -> None:
+    def serve(self, library: SharedLibrary, schema: str, expected: frozenset[SourceFile]) -> None:
         """Make a schema the current one, unless another computer has done so, and delete the old one.
 
         expected: the files that may be in the old one.
@@ -367,6 +344,39 @@ class PostgresStore(Store):
             database.serve(schema)
             database.execute("DELETE FROM kept WHERE key = 'rebuild'")
         database.drop_unused()
+
+
+class SharedRebuild(Rebuild):
+    """A library that is made again in a schema of its own."""
+
+    def __init__(self, store: PostgresStore, made_with: dict[str, str]) -> None:
+        self._store = store
+        with ExitStack() as opened:
+            self._old = opened.enter_context(closing(store.open(create=True)))
+            self._repeat = self._old.database.repeat
+            self._schema = self._repeat(lambda: store.unfinished(self._old))
+            self._before = self._old.files()
+            self.library = new = SharedLibrary(store.database(schema=self._schema), store.citation_style)
+            self._new = opened.enter_context(ExitStack())
+            self._new.callback(new.close)
+            known = new.fingerprint()
+            if known and differences(known, made_with):
+                new.clear()
+            self._opened = opened.pop_all()
+
+    def finish(self) -> None:
+        """See Rebuild: in one transaction. Raises StoreBusy if another computer has added papers meanwhile."""
+        self._repeat(lambda: _inherit(self._old, self.library))
+        expected = frozenset([*self._before, *self.library.files()])
+        self._new.close()
+        self._repeat(lambda: self._store.serve(self._old, self._schema, expected))
+        self._old.forget_pdfs()
+
+    def abandon(self) -> None:
+        """See Rebuild. It stays, because another computer may be adding to it."""
+
+    def close(self) -> None:
+        self._opened.close()
 
 
 def _postgres(library: Library) -> PostgresDatabase:

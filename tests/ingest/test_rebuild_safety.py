@@ -16,9 +16,8 @@ import numpy as np
 import pytest
 
 from folio.errors import DiskFull, FolioError, StoreBusy, StoreDamaged, StoreError, StoreMismatch, StoreProtected
-from folio.ingest import rebuild
 from folio.papers.model import Vectors
-from folio.store import sqlite
+from folio.store import replacing, sqlite
 from folio.store.check import LibraryCheck
 from folio.store.database import LIBRARY_VERSION
 from folio.store.library import Library
@@ -105,7 +104,7 @@ class Place:
         assert self.rebuild() is None
         self.require_sound()
         assert self.app().verify() == []
-        assert not self.library.with_name(rebuild.UNFINISHED).exists()
+        assert not self.library.with_name(replacing.UNFINISHED).exists()
 
 
 @pytest.fixture
@@ -206,7 +205,7 @@ def test_a_busy_library_is_no_damage(place: Place, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(sqlite, "BUSY_TIMEOUT_S", 0.1)
     for _ in range(3):  # the second and third continue what the first has begun
         holder = _Holder(place.library)
-        if place.library.with_name(rebuild.UNFINISHED).exists():
+        if place.library.with_name(replacing.UNFINISHED).exists():
             holder.embed_passages(["nothing is left to embed"])
         error = place.rebuild(holder)
         assert isinstance(error, StoreBusy)
@@ -288,7 +287,7 @@ def test_a_damaged_version_number_is_damage(place: Place) -> None:
 @pytest.mark.parametrize("damaged", [lambda old: os.urandom(8192), lambda old: old[:5000], lambda old: old[: -(2**15)]])
 def test_a_torn_library_is_damaged(place: Place, damaged: Callable[[bytes], bytes]) -> None:
     overwrite(place.library, damaged(place.library.read_bytes()))
-    assert rebuild.read_if_sound(place.library, rebuild.sound_files) is None
+    assert replacing.read_if_sound(place.library, replacing.sound_files) is None
     assert place.rebuild() is None
     assert len(set_aside(place.library)) == 1
 
@@ -321,7 +320,7 @@ def test_a_closed_connection_is_no_damage(place: Place) -> None:
 
 def test_a_library_takes_a_place_with_its_whole_log(place: Place) -> None:
     """A reader of the new library keeps its log from being merged: nothing is renamed then."""
-    new = place.library.with_name(rebuild.UNFINISHED)
+    new = place.library.with_name(replacing.UNFINISHED)
     shutil.copy(place.library, new)
     before = place.library.read_bytes()
     with closing(sqlite3.connect(new, isolation_level=None)) as reader, closing(Library(new)) as writer:
@@ -332,9 +331,9 @@ def test_a_library_takes_a_place_with_its_whole_log(place: Place) -> None:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(sqlite, "BUSY_TIMEOUT_S", 0.1)
             with pytest.raises((StoreBusy, DiskFull)):
-                rebuild.take_place(place.library, new)
+                replacing.take_place(place.library, new)
     assert place.library.read_bytes() == before
-    rebuild.take_place(place.library, new)
+    replacing.take_place(place.library, new)
     with closing(sqlite3.connect(place.library)) as connection:
         assert connection.execute("SELECT value FROM meta WHERE key = 'epoch'").fetchone() == ("later",)
     assert not any(new.with_name(new.name + suffix).exists() for suffix in ("-wal", "-shm", ""))

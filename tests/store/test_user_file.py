@@ -20,9 +20,8 @@ import pytest
 from filelock import FileLock
 
 from folio.errors import StoreDamaged, StoreError, UserFileDamaged
-from folio.ingest import rebuild
 from folio.papers.metadata import simple_metadata
-from folio.store import user_file
+from folio.store import replacing, user_file
 from folio.store.conversations import Conversations
 from folio.store.database import LIBRARY_VERSION, TABLES, USER, USER_VERSION, added_since
 from folio.store.library import Library
@@ -378,11 +377,11 @@ def test_a_read_only_library_needs_no_user_file(path: Path, user: Path) -> None:
 def test_a_damaged_library_leaves_it_as_it_is(path: Path, user: Path, damage: Callable[[Path], object]) -> None:
     content, notices = user.read_bytes(), Notices()
     damage(path)
-    assert rebuild.read_if_sound(path, rebuild.sound_files, notices) is None
+    assert replacing.read_if_sound(path, replacing.sound_files, notices) is None
     assert (user.read_bytes(), set_aside(user), notices) == (content, [], [])
-    new = path.with_name(rebuild.UNFINISHED)
+    new = path.with_name(replacing.UNFINISHED)
     Library(new, create=True).close()
-    assert rebuild.take_place(path, new) is not None
+    assert replacing.take_place(path, new) is not None
     with closing(Library(path)) as library:
         assert QueryLog(library.database).counts().questions == 80
 
@@ -393,7 +392,7 @@ def test_a_damaged_file_does_not_damage_the_library(path: Path, user: Path, dama
     notices = Notices()
     for _ in range(2):
         with suppress(UserFileDamaged):
-            files = rebuild.read_if_sound(path, rebuild.sound_files, notices)
+            files = replacing.read_if_sound(path, replacing.sound_files, notices)
             assert files is not None
             assert len(files) == 3
     assert (set_aside(path), set_aside(user), notices) == ([], [], [])
@@ -409,7 +408,7 @@ def test_a_changed_row_is_an_error_but_needs_no_rebuild(path: Path, user: Path) 
         assert "--rebuild" not in caught.value.remedy
         assert log.entry(8) is not None
         assert len(library.check()) == 1
-    assert rebuild.read_if_sound(path, rebuild.sound_files) is not None
+    assert replacing.read_if_sound(path, replacing.sound_files) is not None
 
 
 def test_a_file_of_a_newer_version_is_left_alone(path: Path, user: Path) -> None:

@@ -6,7 +6,6 @@ Several computers share a library in PostgreSQL (folio/shared/store.py).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,14 +13,12 @@ from typing import TYPE_CHECKING
 
 from folio.papers.label import CitationStyle
 from folio.papers.model import Notice, SourceFile
-from folio.store import indexes
+from folio.store import indexes, replacing
 from folio.store.indexes import SearchIndexes
 from folio.store.library import Library
 from folio.store.query_log import QueryLog
 
 if TYPE_CHECKING:
-    from folio.ingest.discovery import Outcome
-    from folio.ingest.rebuild import RebuildPlan
     from folio.store.conversations import Conversations
 
 
@@ -31,6 +28,24 @@ class Repaired:
 
     passages: int  # in the indexes
     is_complete: bool = True  # whether nothing that people made is lost
+
+
+class Rebuild(ABC):
+    """A library that is made again while the old one stays in use. Close it at the end, also of a failed one."""
+
+    library: Library  # the new one: empty, or that of an interrupted rebuild
+
+    @abstractmethod
+    def finish(self) -> None:
+        """Put the new library, which is complete, in the place of the old one."""
+
+    @abstractmethod
+    def abandon(self) -> None:
+        """Forget the new library, which has nothing."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close what is open."""
 
 
 @dataclass(frozen=True)
@@ -71,8 +86,11 @@ class Store(ABC):
         """
 
     @abstractmethod
-    def rebuild(self, plan: RebuildPlan) -> Iterator[Outcome]:
-        """Make the library again, while the old one stays in use. The caller holds the writer lock."""
+    def begin_rebuild(self, made_with: dict[str, str]) -> Rebuild:
+        """Begin to make the library again, or continue; ingest/rebuild.py does the rest. made_with: its fingerprint.
+
+        The caller holds the writer lock.
+        """
 
     def query_log(self, library: Library) -> QueryLog:
         """The log of questions. library: opened from this store."""
@@ -105,10 +123,8 @@ class Store(ABC):
 
     def is_sound(self) -> bool:
         """Whether the papers' data is undamaged; reads all of it. Does not check the indexes."""
-        from folio.ingest import rebuild
-
         with closing(self.open_as_it_is()) as library:
-            return rebuild.is_sound(library)
+            return replacing.is_sound(library)
 
     def repair(self) -> Repaired:
         """Restore what people made as far as it can be, and rebuild everything derived."""
@@ -143,15 +159,11 @@ class LocalStore(Store):
         return Conversations(self.database_path, notice=self.notice)
 
     def made_with(self) -> dict[str, str]:
-        from folio.ingest import rebuild
-
-        return rebuild.read_if_sound(self.database_path, Library.fingerprint, self.notice) or {}
+        return replacing.read_if_sound(self.database_path, Library.fingerprint, self.notice) or {}
 
     def known_files(self, record: Path, *, thorough: bool) -> dict[Path, SourceFile]:
-        """See Store and rebuild.known_files."""
-        from folio.ingest import rebuild
-
-        return rebuild.known_files(self.database_path, record, thorough=thorough, notice=self.notice)
+        """See Store and replacing.known_files."""
+        return replacing.known_files(self.database_path, record, thorough=thorough, notice=self.notice)
 
     def open_as_it_is(self) -> Library:
         from folio.store import user_repair
@@ -160,14 +172,37 @@ class LocalStore(Store):
         style, notice = self.citation_style, self.notice
         return Library(self.database_path, citation_style=style, notice=notice, updates=False)
 
-    def rebuild(self, plan: RebuildPlan) -> Iterator[Outcome]:
-        """See Store and rebuild.rebuild."""
-        from folio.ingest import rebuild
+    def begin_rebuild(self, made_with: dict[str, str]) -> Rebuild:
+        """See Store. Raises UserFileDamaged."""
+        from folio.store import user_repair
 
-        return rebuild.rebuild(self.database_path, plan, self.notice)
+        user_repair.require_sound(self.database_path)  # the end of the rebuild reads it, and it may take long
+        return LocalRebuild(self.database_path, made_with, self.notice)
 
     def repair(self) -> Repaired:
         from folio.store import user_repair
 
         is_complete = user_repair.repair(self.database_path, self.notice)
         return replace(super().repair(), is_complete=is_complete)
+
+
+class LocalRebuild(Rebuild):
+    """A library that is made again in a file next to the old one."""
+
+    def __init__(self, path: Path, made_with: dict[str, str], notice: Notice) -> None:
+        """path: of the old one."""
+        self._path, self._notice = path, notice
+        self._unfinished = path.with_name(replacing.UNFINISHED)
+        self.library = replacing.open_unfinished(self._unfinished, made_with)
+
+    def finish(self) -> None:
+        """See Rebuild. A sound library stays, with other papers; a damaged one is set aside."""
+        self.close()
+        replacing.replace_library(self._path, self._unfinished, self._notice)
+
+    def abandon(self) -> None:
+        self.close()
+        replacing.delete(self._unfinished)
+
+    def close(self) -> None:
+        self.library.close()
