@@ -150,7 +150,7 @@ def kill_writers(server: PostgresServer, trials: int, chance: random.Random) -> 
 
 def _rebuild_killed(place: int, is_after: bool, *arguments: str) -> None:
     """Rebuild; be killed in the swap, before or after its statement of this number."""
-    serve, execute = PostgresStore._serve, psycopg.Connection.execute
+    serve, execute = PostgresStore.serve, psycopg.Connection.execute
     left = [place]
 
     def counted(*arguments: Any, **values: Any) -> Any:
@@ -166,7 +166,7 @@ def _rebuild_killed(place: int, is_after: bool, *arguments: str) -> None:
         psycopg.Connection.execute = counted  # type: ignore[method-assign]
         serve(*arguments)
 
-    PostgresStore._serve = watched  # type: ignore[method-assign, assignment]
+    PostgresStore.serve = watched  # type: ignore[method-assign, assignment]
     shared_writer.main("rebuild", *arguments)
 
 

@@ -450,6 +450,7 @@ class App:
             read = self._ray_reader(get_embedder, jobs) if on_ray else None
             yield from pipeline.ingest(
                 library,
+                self.backend.claims(library),
                 files,
                 get_embedder,
                 self.reading,

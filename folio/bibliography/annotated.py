@@ -26,6 +26,7 @@ _COLOURS: dict[Colour, str] = {
 }  # fmt: skip
 # Writes a copy in a worker process; returns how many marks have a place, or why it failed
 Write: TypeAlias = Callable[[AnnotatedCopy], int | PaperError]
+CopyOf: TypeAlias = Callable[[str], Path | None]  # paper id -> its PDF
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +52,11 @@ def require_outside(folder: Path, read: Iterable[Path], files: Iterable[str]) ->
 
 
 def write_copies(
-    library: Library, notes: Sequence[PlacedNote], folder: Path, fetched: Path, write: Write
+    library: Library, notes: Sequence[PlacedNote], folder: Path, copy_of: CopyOf, write: Write
 ) -> Iterator[Copied]:
     """Write a copy of each paper of these notes into a folder, under a name that is free. Raises DiskFull, OSError.
 
-    fetched: see Library.copy_of.
+    copy_of: a paper's PDF that the store keeps, for one whose file is not there.
     """
     of_paper: dict[str, list[tuple[Note, PlacedQuote]]] = {}
     for placed in notes:
@@ -69,7 +70,7 @@ def write_copies(
         paper = quotes[0][1].paper
         assert paper is not None
         paths = [Path(file.path) for file in files if file.sha256 == id]
-        path = next((path for path in paths if _is_paper(path, id)), None) or library.copy_of(id, fetched)
+        path = next((path for path in paths if _is_paper(path, id)), None) or copy_of(id)
         marks = tuple(mark for note, each in quotes for mark in _marks(paper, note, each))
         if path is None:
             yield Copied(paper, None, len(quotes), "its file is missing or has changed since it was read")

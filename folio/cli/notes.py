@@ -193,7 +193,11 @@ def _export_pdfs(app: App, arguments: argparse.Namespace) -> int:
         read = (app.papers_folder, *app.watched.folders)
         require_outside(arguments.pdf, read, [file.path for file in library.files()])
         write = partial(app.in_worker, write_annotated)
-        for copied in write_copies(library, notes, arguments.pdf, app.fetched_pdfs, write):
+
+        def copy_of(paper: str) -> Path | None:
+            return app.backend.copy_of(library, paper, app.fetched_pdfs)
+
+        for copied in write_copies(library, notes, arguments.pdf, copy_of, write):
             name = plain_line(copied.paper.file)
             if copied.path is None:
                 failed = 1

@@ -392,7 +392,7 @@ def _open_pages(app: App, library: Library, cited: Sequence[CitedPage], first: i
     files = library.files()
     present = {file.sha256 for file in files if Path(file.path).is_file()}
     for paper, file in {page.paper: page.file for page in cited if page.paper not in present}.items():
-        if copy := library.copy_of(paper, app.fetched_pdfs):
+        if copy := app.backend.copy_of(library, paper, app.fetched_pdfs):
             files.append(SourceFile(str(copy), file, paper))
     return viewer.verify(cited, files, app.pdf_viewer, app.limits(1), first)
 

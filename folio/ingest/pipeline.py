@@ -34,6 +34,7 @@ from folio.pdf.limits import PAGE_RANGES, PROBLEMS
 from folio.pdf.ocr import NotScannedYet, Scan
 from folio.pdf.reader import ENCODED, LIMITED, NO_TIME, NOT_CHECKED, NOT_READ, UNFINISHED
 from folio.protocols import Embedder
+from folio.store.claims import Claims
 from folio.store.fingerprint import Reading, fingerprint, reading_fingerprint
 from folio.store.library import Library
 from folio.system import workers
@@ -91,6 +92,7 @@ class PaperReader(Protocol):
 
 def ingest(
     library: Library,
+    claims: Claims,
     files: Sequence[SourceFile],
     get_embedder: Callable[[], Embedder],
     reading: Reading,
@@ -114,7 +116,7 @@ def ingest(
     remaining, waits = files, iter(_WAITS_S)
     while True:
         stored = {file.path: file.sha256 for file in library.files()}
-        claims = _Claims(library, frozenset(stored.values()))
+        claimed = _Claimed(claims, frozenset(stored.values()))
         failure_key = partial(_failure_key, reading=reading, limits=limits)
         plan = _plan(library, remaining, stored, retry, _unfinished(scans, reading, limits), failure_key)
         yield from plan.outcomes
@@ -122,32 +124,32 @@ def ingest(
         with closing(EmbeddingQueue(library, make_embedder, batch, progress.embedded)) as queue:
             progress.planned(list(plan.new.values()))
             # Closed here: closed by the garbage collector as the program ends, it would wait for threads that are gone.
-            with closing(read(claims.claimed(plan.new.values()), queue.pending_futures)) as results:
+            with closing(read(claimed.files(plan.new.values()), queue.pending_futures)) as results:
                 added = _add_papers(queue, results)
-                for outcome in _outcomes(library, plan, stored, added, claims, current, failure_key):
+                for outcome in _outcomes(library, plan, stored, added, claimed, current, failure_key):
                     _forget_scans(scans, outcome, _conditions(reading, limits))
                     yield outcome
-        if not claims.deferred:
+        if not claimed.deferred:
             break
-        remaining = claims.deferred
+        remaining = claimed.deferred
         time.sleep(next(waits, _WAITS_S[-1]))
         retry = frozenset()
     paper_vectors.refresh(library, make_embedder, batch)
     library.forget_pending()
 
 
-class _Claims:
+class _Claimed:
     """Claims files for this ingest, and defers those that other writers of the library are adding."""
 
-    def __init__(self, library: Library, stored: frozenset[str]) -> None:
+    def __init__(self, claims: Claims, stored: frozenset[str]) -> None:
         """stored: the papers in the library when the ingest was planned."""
         self.deferred: list[SourceFile] = []
-        self._library, self._stored = library, stored
+        self.claims, self._stored = claims, stored
 
-    def claimed(self, files: Iterable[SourceFile]) -> Iterator[SourceFile]:
+    def files(self, files: Iterable[SourceFile]) -> Iterator[SourceFile]:
         """The files that this ingest adds; each is claimed when it is yielded."""
         for file in files:
-            if self._library.claim(file, is_known=file.sha256 in self._stored):
+            if self.claims.claim(file, is_known=file.sha256 in self._stored):
                 yield file
             else:
                 self.deferred.append(file)
@@ -158,7 +160,7 @@ def _outcomes(
     plan: _Plan,
     stored: Mapping[str, str],
     added: Iterable[Added],
-    claims: _Claims,
+    claimed: _Claimed,
     current: dict[str, str],
     failure_key: Callable[[str], str],
 ) -> Iterator[Outcome]:
@@ -174,13 +176,13 @@ def _outcomes(
         else:
             status: Status = "replaced" if file.path in stored else "added"
             outcome = Outcome(file, status, len(result.pages.starts), len(result.spans), result.problems)
-        library.release(file)
+        claimed.claims.release(file)
         yield outcome
-    deferred = {file.sha256 for file in claims.deferred}
+    deferred = {file.sha256 for file in claimed.deferred}
     for file in plan.copies:
         if file.sha256 in failed:
             yield _record_failure(library, file, failed[file.sha256], failure_key)
-    claims.deferred += [file for file in plan.copies if file.sha256 in deferred]
+    claimed.deferred += [file for file in plan.copies if file.sha256 in deferred]
     yield from _link(library, [file for file in plan.copies if file.sha256 not in failed.keys() | deferred], current)
 
 

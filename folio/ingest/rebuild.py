@@ -13,6 +13,7 @@ from folio.ingest.discovery import IngestProgress, Outcome
 from folio.ingest.scanned_pages import FOLDER, ScannedPages
 from folio.papers.model import SourceFile
 from folio.protocols import Embedder
+from folio.store.claims import Claims
 from folio.store.fingerprint import Reading, fingerprint
 from folio.store.library import Library
 from folio.store.store import Store
@@ -40,7 +41,7 @@ def rebuild(store: Store, plan: RebuildPlan) -> Iterator[Outcome]:
     """
     with closing(store.begin_rebuild(fingerprint(plan.embedder, plan.reading))) as begun:
         try:
-            yield from read_again(begun.library, plan, store.folder)
+            yield from read_again(begun.library, store.claims(begun.library), plan, store.folder)
         except NoneReadable:
             begun.abandon()
             raise
@@ -53,7 +54,7 @@ class NoneReadable(StoreError):
     """None of the files for a rebuild could be read."""
 
 
-def read_again(new: Library, plan: RebuildPlan, folder: Path) -> Iterator[Outcome]:
+def read_again(new: Library, claims: Claims, plan: RebuildPlan, folder: Path) -> Iterator[Outcome]:
     """Make a library that is not in use yet contain only these files' papers; papers that it already has stay.
 
     folder: of the store, where scanned pages are kept. Raises NoneReadable.
@@ -64,6 +65,7 @@ def read_again(new: Library, plan: RebuildPlan, folder: Path) -> Iterator[Outcom
             new.drop(old.path)
     yield from pipeline.ingest(
         new,
+        claims,
         plan.files,
         lambda: plan.embedder,
         plan.reading,

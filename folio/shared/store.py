@@ -1,8 +1,6 @@
 """`Store` in PostgreSQL: several computers read and write one library, each with index files in its own folder.
 
-A claim on a paper is a row of `jobs` with the id of its writer. Each writer locks its own row of `writers` in a
-transaction that stays open. If another writer can lock that row, its owner has ended, and its jobs can be taken over.
-The server also keeps the PDFs for computers that do not have them.
+The server also keeps the PDFs for computers that do not have them. claims.py says which computer adds which paper.
 """
 
 from __future__ import annotations
@@ -16,13 +14,13 @@ from pathlib import Path
 from typing import Literal
 from uuid import uuid4
 
-import psycopg
 from pydantic import SecretStr
 
 from folio.errors import IndexDamaged, StoreBusy, StoreDamaged, StoreError, StoreMismatch, StoreMissing, command
 from folio.papers.label import CitationStyle
 from folio.papers.model import NewPaper, SourceFile
 from folio.shared import published, server_index, server_search
+from folio.shared.claims import SharedClaims
 from folio.shared.postgres import USER_SCHEMA, PostgresDatabase, place_of
 from folio.shared.server_search import open_server_indexes
 from folio.store import indexes, rows
@@ -48,77 +46,11 @@ class SharedLibrary(Library):
 
     def __init__(self, database: PostgresDatabase, citation_style: CitationStyle) -> None:
         super().__init__(database, citation_style=citation_style)
-        self._postgres = database
-        self._writer = ""  # the id of this writer's row, once it has claimed a paper
-        self._alive: psycopg.Connection | None = None  # holds the lock on that row
+        self.claims = SharedClaims(database)
 
     def close(self) -> None:
-        if self._alive is not None:
-            with suppress(StoreError):
-                self._execute("DELETE FROM jobs WHERE writer = :writer", writer=self._writer)
-            with suppress(psycopg.Error):
-                self._alive.execute("DELETE FROM writers WHERE id = %s", (self._writer,))
-                self._alive.execute("COMMIT")
-                self._alive.close()
+        self.claims.close()
         super().close()
-
-    @repeated
-    def claim(self, file: SourceFile, *, is_known: bool = False) -> bool:
-        self._register()
-        with self.database.transaction("user"):
-            sql = "INSERT INTO jobs (paper, writer) VALUES (:paper, :writer) ON CONFLICT DO NOTHING RETURNING paper"
-            is_new = bool(self._execute(sql, paper=file.sha256, writer=self._writer))
-            is_claimed = is_new or self._take_over(file.sha256)
-        if is_claimed and not is_known and self._query("SELECT 1 FROM papers WHERE id = :paper", paper=file.sha256):
-            self.release(file)
-            return False
-        return is_claimed
-
-    def _register(self) -> None:
-        """Make this writer's row and lock it, unless that was done and the connection is still open."""
-        if self._alive is not None and not self._alive.closed:
-            with suppress(psycopg.Error):
-                self._alive.execute("SELECT 1")
-                return
-        self._alive = self._postgres.another_connection()
-        try:
-            while not self._is_registered(self._alive):
-                pass
-        except psycopg.Error as error:
-            raise self._postgres.as_ours(error) from error
-
-    def _is_registered(self, alive: psycopg.Connection) -> bool:
-        """Make a row of `writers` and lock it; False if another writer deleted it before it was locked."""
-        self._writer = uuid.uuid4().hex
-        alive.execute("DELETE FROM writers WHERE id IN (SELECT id FROM writers FOR UPDATE SKIP LOCKED)")
-        alive.execute("DELETE FROM jobs WHERE writer NOT IN (SELECT id FROM writers)")
-        alive.execute("INSERT INTO writers VALUES (%s)", (self._writer,))
-        alive.execute("BEGIN")
-        locked = alive.execute("SELECT 1 FROM writers WHERE id = %s FOR UPDATE", (self._writer,)).fetchall()
-        if not locked:
-            alive.execute("ROLLBACK")
-        return bool(locked)
-
-    def _take_over(self, paper: str) -> bool:
-        """Take over a job whose writer has ended; returns whether this writer has it. The caller has a transaction."""
-        writers = self._query("SELECT writer FROM jobs WHERE paper = :paper FOR UPDATE", paper=paper)
-        if not writers:  # released meanwhile
-            return False
-        ((writer,),) = writers
-        if writer == self._writer:
-            return True
-        exists = self._query("SELECT 1 FROM writers WHERE id = :writer", writer=writer)
-        lock = "SELECT 1 FROM writers WHERE id = :writer FOR UPDATE SKIP LOCKED"
-        if exists and not self._query(lock, writer=writer):
-            return False
-        self._execute("UPDATE jobs SET writer = :writer WHERE paper = :paper", writer=self._writer, paper=paper)
-        return True
-
-    @repeated
-    def release(self, file: SourceFile) -> None:
-        with self.database.transaction("user"):
-            sql = "DELETE FROM jobs WHERE paper = :paper AND writer = :writer"
-            self._execute(sql, paper=file.sha256, writer=self._writer)
 
     def set_fingerprint(self, fingerprint: dict[str, str]) -> None:
         """See Library. Raises StoreMismatch if another computer began with other settings."""
@@ -132,7 +64,7 @@ class SharedLibrary(Library):
 
     def forget_pending(self) -> None:
         """See Library. Does nothing while another writer embeds a paper."""
-        if not self._query("SELECT 1 FROM jobs WHERE writer != :writer LIMIT 1", writer=self._writer):
+        if not self._query("SELECT 1 FROM jobs WHERE writer != :writer LIMIT 1", writer=self.claims.writer):
             super().forget_pending()
 
     def _is_there(self, paper: NewPaper, file: SourceFile) -> bool:
@@ -172,7 +104,7 @@ class SharedLibrary(Library):
                     self._keep_pdf(file)
 
     def copy_of(self, paper: str, folder: Path) -> Path | None:
-        """See Library. Also None if the stored PDF is incomplete."""
+        """A copy in `folder` of a paper's PDF; None if the library has none, or an incomplete one."""
         path = folder / f"{paper}.pdf"
         if path.exists():
             return path
@@ -226,6 +158,12 @@ class PostgresStore(Store):
 
     def open(self, *, create: bool = False) -> SharedLibrary:
         return SharedLibrary(self.database(create=create), self.citation_style)
+
+    def claims(self, library: Library) -> SharedClaims:
+        return _shared(library).claims
+
+    def copy_of(self, library: Library, paper: str, folder: Path) -> Path | None:
+        return _shared(library).copy_of(paper, folder)
 
     def conversations(self) -> Conversations:
         return Conversations(self.database)
@@ -377,6 +315,11 @@ class SharedRebuild(Rebuild):
 
     def close(self) -> None:
         self._opened.close()
+
+
+def _shared(library: Library) -> SharedLibrary:
+    assert isinstance(library, SharedLibrary)
+    return library
 
 
 def _postgres(library: Library) -> PostgresDatabase:

@@ -450,20 +450,6 @@ class Library:
         """Ids of the chunks removed after a generation. Some may have been added again since."""
         return self._read(rows.number, "SELECT chunk FROM removed WHERE generation > :since", since=since)
 
-    def claim(self, file: SourceFile, *, is_known: bool = False) -> bool:
-        """Whether this writer alone may add this file's paper, until it calls `release` or `close`; here always.
-
-        False if another writer is adding it, or has added it. is_known: the paper was in the library before.
-        """
-        return True
-
-    def release(self, file: SourceFile) -> None:
-        """Give up the claim to a file. A shared library overrides these methods."""
-
-    def copy_of(self, paper: str, folder: Path) -> Path | None:
-        """A copy in `folder` of a paper's PDF that the library keeps; None if it keeps none."""
-        return None
-
     @repeated
     def add(
         self,

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from folio.papers.label import CitationStyle
 from folio.papers.model import Notice, SourceFile
 from folio.store import indexes, replacing
+from folio.store.claims import Claims, OneWriter
 from folio.store.indexes import SearchIndexes
 from folio.store.library import Library
 from folio.store.query_log import QueryLog
@@ -111,6 +112,14 @@ class Store(ABC):
     def check_in_background(self) -> None:
         """Check the indexes' files completely, in threads."""
         indexes.check_in_background(self.folder, self.engine)
+
+    def claims(self, library: Library) -> Claims:
+        """What keeps the writers of the library apart."""
+        return OneWriter()
+
+    def copy_of(self, library: Library, paper: str, folder: Path) -> Path | None:
+        """A copy in `folder` of a paper's PDF that the store keeps; None if it keeps none."""
+        return None
 
     def open_as_it_is(self) -> Library:
         """The library, which is not changed. Raises StoreMismatch for one of an earlier format, UserFileDamaged."""

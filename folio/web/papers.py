@@ -100,7 +100,7 @@ class PaperFiles:
             with suppress(OSError):
                 if self._sha256(path) == paper:
                     return path
-        if copy := library.copy_of(paper, self._app.fetched_pdfs):
+        if copy := self._app.backend.copy_of(library, paper, self._app.fetched_pdfs):
             return copy
         raise PaperError(
             f"The file {paths[0].name} is missing or has changed since it was ingested.",

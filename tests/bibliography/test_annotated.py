@@ -212,7 +212,7 @@ def test_a_copy_is_whole_or_is_not_there(desk: Desk, error: BaseException) -> No
 
     def write() -> Iterator[annotated.Copied]:
         with desk.library() as library:
-            yield from annotated.write_copies(library, listed(library), desk.out, desk.out / "none", stopped)
+            yield from annotated.write_copies(library, listed(library), desk.out, lambda paper: None, stopped)
 
     if isinstance(error, PaperError):
         (copied,) = write()

@@ -82,16 +82,16 @@ def test_work_is_claimed_again_after_the_server_was_killed(monkeypatch: pytest.M
     with running_server() as server:
         url = server.url(server.new_database())
         with closing(open_library(url, create=True)) as library:
-            assert library.claim(file("a.pdf", "a"))
+            assert library.claims.claim(file("a.pdf", "a"))
             server.kill()
             with pytest.raises(StoreError) as refused:
-                library.claim(file("b.pdf", "b"))
+                library.claims.claim(file("b.pdf", "b"))
             assert_plain(refused.value)
             server.start()
-            assert library.claim(file("b.pdf", "b"))
+            assert library.claims.claim(file("b.pdf", "b"))
             with closing(open_library(url)) as other:
-                assert other.claim(file("a.pdf", "a"))
-                assert not other.claim(file("b.pdf", "b"))
+                assert other.claims.claim(file("a.pdf", "a"))
+                assert not other.claims.claim(file("b.pdf", "b"))
 
 
 @contextmanager

@@ -171,25 +171,25 @@ def test_a_claim_is_taken_over_once_its_writer_has_ended(ingested: HashingApp) -
     store = store_of(ingested)
     with closing(store.open()) as one, closing(store.open()) as other:
         known = one.files()[0]
-        assert not one.claim(known)  # it is there
-        assert one.claim(known, is_known=True)
+        assert not one.claims.claim(known)  # it is there
+        assert one.claims.claim(known, is_known=True)
         for _ in range(2):
-            assert one.claim(file)
-        assert not other.claim(file)
-        one.release(file)
-        assert other.claim(file)
-        assert not one.claim(file)
-        assert other._alive is not None
-        other._alive.close()  # as when its computer has died
+            assert one.claims.claim(file)
+        assert not other.claims.claim(file)
+        one.claims.release(file)
+        assert other.claims.claim(file)
+        assert not one.claims.claim(file)
+        assert other.claims._alive is not None
+        other.claims._alive.close()  # as when its computer has died
         deadline = time.monotonic() + 30
-        while not one.claim(file):  # the server notices a closed connection some time later
+        while not one.claims.claim(file):  # the server notices a closed connection some time later
             assert time.monotonic() < deadline
             time.sleep(0.01)
-        assert not other.claim(file)
+        assert not other.claims.claim(file)
         with closing(store.open()) as third:
-            assert not third.claim(file)
+            assert not third.claims.claim(file)
             one.close()
-            assert third.claim(file)
+            assert third.claims.claim(file)
 
 
 def test_edits_questions_and_conversations_of_several_computers_are_all_kept(
