@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import islice, zip_longest
+from itertools import chain, islice, zip_longest
 
 from folio.answer.about import OwnSentence, own_sentences
 from folio.answer.evidence import gather
@@ -31,7 +31,7 @@ from folio.table.headings import announced, asked, known_heading
 from folio.table.paper_words import PaperWords
 from folio.table.values import disagree, said_of, value_in
 from folio.table.with_model import ModelCells
-from folio.text import STOP_WORDS, tokenize
+from folio.text import STOP_WORDS, sentence_spans, tokenize
 
 PASSAGE_TOKENS = 450  # of a passage with its header, widened to whole sentences
 PASSAGES = 6  # of the paper that are read for a cell
@@ -76,11 +76,18 @@ class CellFinder:
         self._check()
 
     def fill(
-        self, paper: Paper, columns: Sequence[Column], check_cancelled: Callable[[], None] = lambda: None
+        self,
+        paper: Paper,
+        columns: Sequence[Column],
+        check_cancelled: Callable[[], None] = lambda: None,
+        *,
+        least_said: float = 0.0,
     ) -> Iterator[tuple[int, Cell]]:
         """The cells of a paper, each as soon as it is found: the index of its column, and the cell.
 
-        check_cancelled: called often; an exception that it raises ends the work. Raises ModelError and StoreDamaged.
+        check_cancelled: called often; an exception that it raises ends the work. least_said: share of a question's
+        words that three sentences in a row must have for the paper's passages to be read; with it, an empty cell has no
+        closest place. Raises ModelError and StoreDamaged.
         """
         read = _PaperRead(PaperWords(paper, self.retriever.text(paper.id, 0, paper.length)))
         self._check = check_cancelled
@@ -90,9 +97,9 @@ class CellFinder:
             cell = self.by_model.cell(column, evidence) if self.by_model else None
             if cell is None:
                 with self.retriever.cancellable(check_cancelled):
-                    cell = self._cell(read, column)
-                    if not cell.findings and cell.closest is None and read.words.text:
-                        cell = replace(cell, closest=self._searched(read, column).closest)
+                    cell = self._cell(read, column, least_said)
+                    if not cell.findings and cell.closest is None and read.words.text and not least_said:
+                        cell = replace(cell, closest=self._searched(read, column, 0.0).closest)
             yield place, cell
 
     def _evidence_of(self, paper: Paper, columns: Sequence[Column]) -> tuple[Evidence, ...]:
@@ -115,7 +122,7 @@ class CellFinder:
         in_order = sorted(gathered, key=lambda piece: piece.start)
         return tuple(replace(piece, number=number) for number, piece in enumerate(in_order, 1))
 
-    def _cell(self, read: _PaperRead, column: Column) -> Cell:
+    def _cell(self, read: _PaperRead, column: Column, least_said: float) -> Cell:
         """A cell in the paper's own words, by what its column asks for."""
         if not read.paper.length or len(read.words.text) != read.paper.length:  # without text, or gone meanwhile
             return Cell()
@@ -128,7 +135,7 @@ class CellFinder:
         if heading:
             quotes = announced(heading, read.words, read.sentences, self.meaning)
             return self._first(column, Question(heading.question), quotes)
-        return self._searched(read, column)
+        return self._searched(read, column, least_said)
 
     @staticmethod
     def _first(column: Column, question: Question, quotes: Iterator[Quote]) -> Cell:
@@ -138,10 +145,13 @@ class CellFinder:
                 return Cell((Finding(quote, *found),))
         return Cell()
 
-    def _searched(self, read: _PaperRead, column: Column) -> Cell:
+    def _searched(self, read: _PaperRead, column: Column, least_said: float) -> Cell:
         """A cell of a question that the paper is searched for."""
         question = Question(asked(column))
-        scored = self.extractive.candidates(question, self.evidence(read.paper, question))
+        evidence = self.evidence(read.paper, question)
+        if least_said and _most_said(read.words, question, evidence) < least_said:
+            return Cell()
+        scored = self.extractive.candidates(question, evidence)
         found = list[Finding]()
         sure = 0.0
         quotes = [(excerpt, _quote(excerpt)) for excerpt in scored.excerpts[:MOST_TRIED]]
@@ -173,6 +183,19 @@ class CellFinder:
 
 def _go_on() -> None:
     """Nobody asks for an end."""
+
+
+def _most_said(words: PaperWords, question: Question, evidence: Sequence[Evidence]) -> float:
+    """The largest share of a question's words that the title and three sentences in a row have, 0 to 1."""
+    asked_words = [token for token in question.tokens if token not in STOP_WORDS]
+    titled = tokenize(words.paper.title)
+    most = 0.0
+    for piece in evidence:
+        tokens = [tokenize(piece.text[start:end]) for start, end in sentence_spans(piece.text)]
+        for place in range(len(tokens)):
+            said = chain(titled, *tokens[max(0, place - 1) : place + 2])
+            most = max(most, words.coverage(asked_words, said))
+    return most
 
 
 def _sure(words: PaperWords, question: Question, excerpt: Excerpt, quote: Quote, read: float) -> float:

@@ -200,7 +200,7 @@ def test_a_question_without_an_answer_is_said_to_have_none() -> None:
     class Finder:
         """Finds an answer in the first paper alone."""
 
-        def fill(self, paper, columns, check_cancelled=lambda: None):  # type: ignore[no-untyped-def]
+        def fill(self, paper, columns, check_cancelled=lambda: None, *, least_said=0.0):  # type: ignore[no-untyped-def]
             yield from ((place, Cell()) for place, _ in enumerate(columns))
 
     texts = {each.paper.id: each.text for each in OTTERS}

@@ -62,6 +62,17 @@ def test_a_cell_quotes_its_own_paper_or_stays_empty(finder: CellFinder, library:
     assert "urchins, clams and crabs" in diet.findings[0].shown
 
 
+def test_passages_with_too_few_words_of_a_question_are_not_read(finder: CellFinder, library: Library) -> None:
+    """A review asks many papers what most do not say: the same answers, and nothing is read for the others."""
+    otters, glaciers = paper(library, "otters.pdf"), paper(library, "glaciers.pdf")
+    ((_, diet),) = finder.fill(otters, [DIET], least_said=0.45)
+    assert diet == cells(finder, otters, DIET)[0]
+    ((_, none),) = finder.fill(glaciers, [DIET], least_said=0.45)
+    assert (none.findings, none.confidence, none.closest) == ((), None, None)
+    ((_, unread),) = finder.fill(otters, [DIET], least_said=1.01)
+    assert unread.findings == ()
+
+
 def test_filling_can_be_stopped_between_cells(finder: CellFinder, library: Library) -> None:
     left = [None, None]
 
