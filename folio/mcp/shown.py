@@ -152,7 +152,8 @@ def _row(row: schema.TableRowItem) -> Iterator[str]:
     yield f"{_name(row)}{removed}\n{fenced('papers of the library', 'its title', row.title)}"
     for cell in row.cells:
         said = f"edited by the person: {cell.edit}" if cell.edit else f"{cell.outcome}. {cell.error}".strip()
-        yield "\n".join([f"{cell.column}: {said}", *(_finding(row, each) for each in cell.findings)])
+        near = [f"Closest place, which may not answer. {_finding(row, cell.closest)}"] if cell.closest else []
+        yield "\n".join([f"{cell.column}: {said}", *(_finding(row, each) for each in cell.findings), *near])
 
 
 def _finding(row: schema.TableRowItem, each: schema.FindingItem) -> str:

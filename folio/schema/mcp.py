@@ -461,6 +461,8 @@ class CellItem(Strict):
     """The person's text; empty for none."""
     findings: list[FindingItem]
     """Several: places that disagree, best first. Of an edited cell, what was found."""
+    closest: FindingItem | None
+    """Of a cell that was not found, the place that comes closest. It may not answer: do not take it for an answer."""
     error: _Line
     """Why it failed; empty unless it did."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -14,17 +15,19 @@ from mcp.client.client import Client
 from mcp.shared.exceptions import MCPError
 
 from folio.answer.instructions import NEEDS_MODEL
-from folio.answer_types import AnswerStopped
+from folio.answer_types import AnswerStopped, Quote
 from folio.cli import mcp as cli_mcp
 from folio.cli.main import COMMANDS
 from folio.errors import StoreMissing
 from folio.mcp import shown
 from folio.mcp.tools import Backend, fill_table, list_tables, make_table
+from folio.papers.model import Paper
 from folio.schema import mcp as schema
 from folio.store import notes, tables
 from folio.store.note_places import listed
 from folio.store.tables import Fill, TableColumn
 from folio.system import workers
+from folio.table.cell import Cell, Column
 from folio.table.filling import Filler
 from folio.table.scope import Scope, new_table
 from tests.helpers.factories import GLACIERS, OTTERS, write_pdf
@@ -380,8 +383,8 @@ def test_tables_are_made_filled_and_read(tmp_path: Path, monkeypatch: pytest.Mon
         assert (length["outcome"], found["by_model"], found["lost"]) == ("found", False, False)
         page = (await given(client, "read_pages", paper=rows["glaciers.pdf"]["paper"], first=found["page"]))["pages"][0]
         assert page["text"][found["start"] : found["end"]] == found["quote"]
-        missing = {"column": "Length", "outcome": "not found", "edit": "", "findings": [], "error": ""}
-        assert rows["otters.pdf"]["cells"][1] == missing
+        missing: dict[str, Any] = {"edit": "", "findings": [], "closest": None, "error": ""}
+        assert rows["otters.pdf"]["cells"][1] == {"column": "Length", "outcome": "not found", **missing}
         only = await given(client, "read_table", table="Both", columns=["kelp"], papers="otters")
         assert [row["cells"] for row in only["rows"]] == [rows["otters.pdf"]["cells"][:1]]
         for tool, arguments, words in (
@@ -394,6 +397,33 @@ def test_tables_are_made_filled_and_read(tmp_path: Path, monkeypatch: pytest.Mon
             assert words in await refused(client, tool, **arguments)
 
     in_memory(app, talk, writes=True)
+
+
+class ClosestFinder(WordFinder):
+    """The first word of a paper is the closest place of what is not found."""
+
+    def fill(
+        self, paper: Paper, columns: Sequence[Column], check_cancelled: Callable[[], None]
+    ) -> Iterator[tuple[int, Cell]]:
+        for place, cell in super().fill(paper, columns, check_cancelled):
+            word = self.library.text(paper.id, 0, 100).split()[0]
+            yield place, cell if cell.findings else Cell(closest=Quote(paper, 0, len(word), word))
+
+
+def test_the_closest_place_of_a_cell_is_no_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(HashingApp, "cell_finder", lambda self, library: ClosestFinder(library))
+
+    async def talk(client: Client) -> None:
+        table = (await given(client, "make_table", columns=["Length"]))["table"]
+        assert (await given(client, "fill_table", table=table))["not_found"] == 1
+        result = await client.call_tool("read_table", {"table": table, "papers": ["otters"]})
+        (row,) = (result.structured_content or {})["rows"]
+        (cell,) = row["cells"]
+        assert (cell["outcome"], cell["findings"], cell["closest"]["value"]) == ("not found", [], "")
+        assert "Length: not found.\nClosest place, which may not answer. Cite as [" in text_of(result)
+        assert f"\n{cell['closest']['quote']}\n</evidence>" in text_of(result)
+
+    in_memory(small_app(tmp_path), talk, writes=True)
 
 
 def test_what_was_found_until_filling_is_cancelled_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
