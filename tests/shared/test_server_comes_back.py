@@ -231,7 +231,7 @@ def test_an_ingest_that_waits_is_stopped_at_once(desk: CliRunner, server: Postgr
             assert process.stderr is not None
             assert process.stderr.readline().startswith("Waiting for the database ")
             process.send_signal(signal.SIGINT)
-            _, told = process.communicate(timeout=10)
+            _, told = process.communicate(timeout=60)
         finally:
             process.kill()
             server.start()

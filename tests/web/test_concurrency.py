@@ -158,7 +158,7 @@ def test_concurrent_clients_get_their_own_answers(tmp_path: Path, monkeypatch: p
     with Live(app) as live, ThreadPoolExecutor(clients) as pool:
         kept = list(pool.map(partial(talk, live.url), range(clients)))
         assert len({conversation for conversation, _ in kept}) == clients
-        listed = httpx.get(f"{live.url}/conversations", **HTTP_ONLY).json()["conversations"]
+        listed = live.send("GET", "/conversations")["conversations"]
         assert {(one["id"], one["title"]) for one in listed} == set(kept)
 
 

@@ -266,7 +266,7 @@ def test_listeners_that_come_at_once_are_not_more_than_there_is_room_for(
     request = f"GET /events HTTP/1.1\r\nHost: 127.0.0.1:{live.port}\r\nConnection: close\r\n\r\n".encode()
     with ExitStack() as stack:
         connections = [
-            stack.enter_context(socket.create_connection(("127.0.0.1", live.port), timeout=5)) for _ in range(40)
+            stack.enter_context(socket.create_connection(("127.0.0.1", live.port), timeout=60)) for _ in range(40)
         ]
         for connection in connections:
             connection.sendall(request)
