@@ -732,8 +732,7 @@ COVERED = """(dot) => {
 
 
 @pytest.mark.usefixtures("uncluttered")
-@pytest.mark.parametrize("zoom", ["Fit text", "Fit page", "50%"])
-def test_the_dots_of_notes_hide_no_letter(show: Show, zoom: str) -> None:
+def test_the_dots_of_notes_hide_no_letter(show: Show) -> None:
     tab = show("ferns.pdf", 1)
     for words in ("Fern bed 03 of", "bed 04 of the valley", "harms them then.", "thetic leaves before"):
         span = span_of(tab, "ferns.pdf", 1, words)
@@ -741,13 +740,14 @@ def test_the_dots_of_notes_hide_no_letter(show: Show, zoom: str) -> None:
         assert tab.context.request.post(f"{tab.url}/notes", data={"quotes": [quote], "colour": "pink"}).ok
     tab.reload()
     reader_shows(tab, 1)
-    tab.page.get_by_label("Zoom", exact=True).select_option(zoom)
-    page_in(tab, 1).evaluate(STAYS)
     dots = page_in(tab, 1).locator(".page-note")
-    expect(dots).to_have_count(4)
-    assert [dot.evaluate(COVERED) for dot in dots.all()] == [["", True]] * 4
-    middles = {dot.evaluate("(node) => node.style.left + node.style.top") for dot in dots.all()}
-    assert len(middles) == 4
+    for zoom in ("Fit text", "Fit page", "50%"):
+        tab.page.get_by_label("Zoom", exact=True).select_option(zoom)
+        page_in(tab, 1).evaluate(STAYS)
+        expect(dots).to_have_count(4)
+        assert [dot.evaluate(COVERED) for dot in dots.all()] == [["", True]] * 4, zoom
+        middles = {dot.evaluate("(node) => node.style.left + node.style.top") for dot in dots.all()}
+        assert len(middles) == 4, zoom
 
 
 def test_pages_are_turned_and_stay_so(show: Show) -> None:
