@@ -19,6 +19,7 @@ from campaign import papers
 from campaign.desk import Desk, Ended, Failed, Work
 from campaign.papers import Name
 from campaign.web import Request, session
+from campaign.write_steps import counted, killed_at
 
 Plan = Mapping[str, Name]  # file name -> the made paper in it
 Found = dict[str, Any]  # what a probe found
@@ -84,8 +85,6 @@ class Bench:
             self._require(desk.run(_unclosed(desk, desk.work("ingest"))))
             self._require(desk.run(_unclosed(desk, desk.work("query", papers.questions([1])[0]))))
         elif flavour == "rebuilding":
-            from campaign.kills import killed_at
-
             steps = self.steps(f"rebuilding-{len(list(desk.papers.iterdir()))}", desk.work("ingest", "--rebuild"))
             for step in range(steps * 9 // 10, 0, -max(1, steps // 40)):
                 desk.run(desk.work("ingest", "--rebuild"), around=killed_at(desk, step))
@@ -95,8 +94,6 @@ class Bench:
 
     def steps(self, key: str, work: Work) -> int:
         """The number of write steps of a command; what is on the desk is used up, unless it is known already."""
-        from campaign.kills import counted
-
         kept = self._place(f"steps-{key}.json")
         if not kept.exists():
             self._require(self.desk.run(work, around=counted(self.desk)))

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import random
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -14,6 +12,7 @@ from campaign.bench import Bench
 from campaign.desk import Desk, Failed, Work
 from campaign.papers import Name
 from campaign.web import ACKNOWLEDGED, Request, acknowledged, session
+from campaign.write_steps import killed_at
 
 ACTIONS = ("first", "ingest", "replace", "prune", "rebuild", "repair", "upload", "remove", "chat")
 _VARIANTS = 3  # of each change of each size: what a reference costs is shared by the trials
@@ -152,37 +151,3 @@ def _ask(bench: Bench, asked: list[str], change: Change) -> None:
 
 
 # In the forked process
-
-
-def killed_at(desk: Desk, step: int) -> Callable[[Work], int]:
-    """Runs the work until just before its write step of this number, from 1."""
-
-    def around(work: Work) -> int:
-        from tests.helpers.kill_child import Steps
-
-        Steps(desk.root, step).watch()
-        return work()
-
-    return around
-
-
-def counted(desk: Desk) -> Callable[[Work], int]:
-    """Runs the work to its end, and writes the number of its write steps to steps.json."""
-
-    def around(work: Work) -> int:
-        from tests.helpers.kill_child import Steps
-
-        steps = Steps(desk.root, 0)
-        steps.watch()
-        leave = os._exit
-
-        def left(code: int) -> None:
-            sys.setprofile(None)
-            os._exit = leave
-            (desk.root / "steps.json").write_text(json.dumps(len(steps.names)))
-            leave(code)
-
-        os._exit = left  # type: ignore[assignment]
-        return work()
-
-    return around

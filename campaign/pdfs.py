@@ -8,16 +8,14 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from campaign import papers
 from campaign.bench import Bench
 from campaign.bombs import bomb
 from campaign.desk import Failed, Work
 from campaign.mutations import mutate
-
-if TYPE_CHECKING:
-    from campaign.run import Result
+from campaign.result import Result
 
 LIMITS = {"PARSE_TIMEOUT_S": "15", "PARSE_MEMORY_MB": "512", "MAX_FILE_MB": "20"}
 _SOUND = {"sound-a.pdf": (0, 0), "sound-b.pdf": (1, 0)}
@@ -30,8 +28,6 @@ _MAX_TITLE = 10_000  # characters
 
 def batch(bench: Bench, group: Sequence[str], sources: Sequence[Path]) -> list[Result]:
     """Ingest these mutants together; those of an ingest that failed, one by one."""
-    from campaign.run import Result
-
     began, made = monotonic(), {}
     for seed in group:
         chance = random.Random(seed)

@@ -14,7 +14,7 @@ import signal
 import tempfile
 import traceback
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from time import monotonic
@@ -22,6 +22,7 @@ from typing import Any
 
 from campaign.bench import Bench
 from campaign.desk import Desk, Failed, forked, preload
+from campaign.result import Result
 
 # Kinds of trials, and their shares
 KINDS = {"kills": 30, "flips": 30, "pdfs": 24, "swaps": 8, "disks": 8}
@@ -31,22 +32,6 @@ _WHOLE_EVERY = 100
 _LARGER = {200: 40, 50: 20}
 # PDFs that one ingest reads: each is a trial
 BATCH = 20
-
-
-@dataclass(frozen=True)
-class Result:
-    """A trial and how it ended."""
-
-    seed: str  # "kills-1-42": all that is random in the trial comes from it
-    kind: str
-    held: bool
-    seconds: float
-    main_mb: float  # the most memory that the main process of a command took
-    worker_mb: float
-    what: str
-    failure: str = ""
-    cpu_s: float = 0.0  # of all its processes
-    commands: list[str] = field(default_factory=list)
 
 
 def seeds(kinds: Sequence[str], seed: int, trials: int) -> list[list[str]]:

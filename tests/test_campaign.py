@@ -15,7 +15,8 @@ from campaign import papers
 from campaign.bench import Found, differences
 from campaign.bombs import BOMBS, Bomb, bomb
 from campaign.mutations import mutate
-from campaign.run import Result, done_in, seeds, table
+from campaign.result import Result
+from campaign.run import done_in, seeds, table
 from tests.helpers.paths import ROOT
 
 needs_linux = pytest.mark.skipif(sys.platform != "linux", reason="looks at its processes in /proc")

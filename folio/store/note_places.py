@@ -12,7 +12,7 @@ import unicodedata
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from folio.errors import StoreBusy, UsageError
 from folio.papers.model import Paper
@@ -41,7 +41,6 @@ _NEGATIVE_POWER = re.compile(r"⁻|\^[({]?[-−–]")
 _NO_SIGNS = "⁄"  # of a fraction
 _POINTS = (".", ",")
 _DECIMAL = re.compile(r"\d[.,]\d")
-ORDERS: tuple[Order, ...] = get_args(Order)
 
 
 @dataclass(frozen=True, slots=True)
