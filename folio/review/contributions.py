@@ -20,7 +20,7 @@ from folio.answer_types import Quote
 from folio.papers.model import Paper, Vectors
 from folio.papers.sections import Kind
 from folio.protocols import Embedder
-from folio.review.excerpts import OWN, Excerpt, abbreviations, excerpts, unexplained
+from folio.review.excerpts import OWN, Excerpt, abbreviations, excerpts, undefined, unexplained
 from folio.text import STOP_WORDS, one_line, tokenize
 
 _ABOUT = 1200  # characters of the title and the abstract, or of the first sentences, that are compared
@@ -77,6 +77,7 @@ _IS = r"(?:is|are|was|were|provides?|presents?|describes?|aims?|consists?|introd
 _FRONT: dict[Kind, float] = {"abstract": 0.15, "introduction": 0.05, "conclusion": 0.0}
 _WORDED, _WORDED_LATE, _NAMED, _FIRST_TO_SAY = 0.45, 0.15, 0.4, 0.1  # what the words of a first sentence add
 _OTHERS, _ASIDE, _BEFORE, _NOTED, _UNEXPLAINED = 0.12, 0.15, 0.12, 0.04, 0.25  # what they take away
+_UNDEFINED, _MOST_UNDEFINED = 0.06, 3  # what each abbreviation takes away that nobody explains
 _SUMS_UP: frozenset[Kind] = frozenset({"abstract", "conclusion", "limitations"})
 _SECTIONS: dict[AboutKind, tuple[Kind, ...]] = {  # of each kind, best first
     "method": ("abstract", "methods", "introduction", "other"),
@@ -133,6 +134,7 @@ def contribution(paper: Paper, text: str, embedder: Embedder) -> Contribution:
         + _weight(paper, each)
         + _FIRST_TO_SAY * (each in firsts)
         - _UNEXPLAINED * bool(unexplained(each.text, short))
+        - _undefined(paper, each)
         for each in may_open
     }
     first = max(may_open, key=lambda each: worth[each], default=None)
@@ -143,7 +145,8 @@ def contribution(paper: Paper, text: str, embedder: Embedder) -> Contribution:
         known = short - abbreviations(points[0].quote.quote)
         fit = [each for each in fit if not unexplained(each.text, known)]
         fit = [each for each in fit if all(float(rows[each] @ rows[other]) < ALIKE for other in used)]
-        best = max(fit, key=lambda each: near[each] - _NOTED * bool(_RAISED.search(each.text)), default=None)
+        worth = {each: near[each] - _NOTED * bool(_RAISED.search(each.text)) - _undefined(paper, each) for each in fit}
+        best = max(fit, key=lambda each: worth[each], default=None)
         words = sum(len(point.quote.quote.split()) for point in points)
         if best and len(points) < _MOST_POINTS and words + len(best.text.split()) <= _MOST_WORDS:
             points.append(Point(kind, best.quote))
@@ -191,6 +194,11 @@ def _second(
         and not any(words.search(each.text) for words in (_OTHERS_WORK, _BY_THE_WAY, _GOES_ON))
     ]
     return max(fit, key=lambda each: near[each], default=None)
+
+
+def _undefined(paper: Paper, excerpt: Excerpt) -> float:
+    """What abbreviations that nothing explains take from a sentence: a reader may not know them."""
+    return _UNDEFINED * min(_MOST_UNDEFINED, undefined(excerpt.text, paper.title))
 
 
 def _place(excerpt: Excerpt) -> int:

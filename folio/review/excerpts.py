@@ -62,6 +62,7 @@ _ENUMERATED = re.compile(r"\((?:[a-z]|[ivx]{1,4}|\d{1,2})\)")  # "(c)" alone nam
 _LABEL = re.compile(r"(?:(?i:abstract|summary)\W{1,4}|[A-Z][\w&]+(?: [\w&]+){0,4} [—–] )(?=[A-Z])")
 # An abbreviation where a paper introduces it: "global predicate evaluation (GPE)"
 _INTRODUCED = re.compile(r"\(([A-Z][A-Za-z0-9-]*[A-Z][A-Za-z0-9]*?)s?\)")
+_ABBREVIATION = re.compile(r"\b[A-Z][A-Z0-9]{1,5}(?=s?\b)")  # not a name such as "ANNArchy"
 _PAIRS = (("[", "]"), ("“", "”"))
 
 
@@ -107,6 +108,12 @@ def unexplained(sentence: str, known: frozenset[str]) -> set[str]:
     """The abbreviations of a paper that a sentence uses without introducing them."""
     used = {word.removesuffix("s") if word not in known else word for word in re.findall(r"[A-Za-z0-9-]+", sentence)}
     return (used & known) - abbreviations(sentence)
+
+
+def undefined(sentence: str, title: str) -> int:
+    """How many abbreviations a sentence uses that neither it nor the title of its paper explains or has."""
+    used = set(_ABBREVIATION.findall(sentence)) - set(_ABBREVIATION.findall(title))
+    return len(used - abbreviations(sentence))
 
 
 def is_plain(paper: Paper, start: int, end: int, sentence: str) -> bool:

@@ -104,3 +104,12 @@ def test_an_abbreviation_that_is_explained_elsewhere_is_not_used_alone() -> None
     explained = "Global predicate evaluation (GPE) is the counting of sea otters by sound from buoys."
     short = "This paper presents GPE for the counting of sea otters by sound from buoys."
     assert points(("abstract", f"{short} {CLAIM} {explained}"))[0] == ("claim", CLAIM)
+
+
+def test_a_sentence_with_abbreviations_that_nobody_explains_comes_after_one_without() -> None:
+    plain = "This paper presents the counting of sea otters by sound with a network of buoys."
+    short = "This paper presents the counting of sea otters by sound with XML, CSV and GPS."
+    assert points(("abstract", f"{short} {plain}"))[0] == ("claim", plain)
+    assert points(("abstract", f"{plain} {short}"))[0] == ("claim", plain)
+    explained = "This paper presents the counting of sea otters by sound with a positioning system (GPS)."
+    assert points(("abstract", f"{explained} {short}"))[0] == ("claim", explained)
