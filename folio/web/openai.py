@@ -27,6 +27,7 @@ from fastapi.routing import APIRoute
 from pydantic import ValidationError
 from sse_starlette import EventSourceResponse
 
+from folio.answer import instructions
 from folio.errors import NotKnown, StoreMissing, UsageError
 from folio.papers.lists import names_of
 from folio.schema import openai as schema
@@ -49,8 +50,8 @@ if TYPE_CHECKING:
 
 MODELS: Mapping[str, Literal["quick", "deep"]] = {"folio": "quick", "folio-deep": "deep"}
 EMBEDDING = "folio-embedding"
-# The words of a scope: the filters, and the first year
-SCOPE = ("paper", *PaperFields.model_fields, "since")
+# The words of a scope: the filters, the first year, and an instruction for the wording
+SCOPE = ("paper", *PaperFields.model_fields, "since", "instruction")
 _NEXT = re.compile(rf"&(?=(?:{'|'.join(SCOPE)})=)")  # a tag may have an "&" too
 MOST_SCOPES = 50  # projects, tags, and collections, in the list of models
 MAX_CONCURRENT_EMBEDDINGS = 2
@@ -165,11 +166,16 @@ def question_for(app: App, model: str, message: str) -> ChatRequest:
             raise NotKnown(f"“{name_line(part, 80)}” is no filter.", f"Write folio:tag=consensus; filters are {words}.")
         since = "-" * (word == "since")
         filters.setdefault("year" if since else word, []).append(value.strip() + since)
+    wording = filters.pop("instruction", None)
+    chosen: dict[str, object] = {}
+    if wording:
+        with closing(app.open_library()) as library:
+            chosen["instruction"] = instructions.find(library.database, wording[-1]).id
     if names := filters.pop("paper", None):
         with closing(app.open_library()) as library:
             filters["papers"] = [paper.id for paper in fitting_papers(library, PaperFilter.parse(names))]
     try:
-        return ChatRequest.model_validate({"message": message, "mode": mode, **filters})
+        return ChatRequest.model_validate({"message": message, "mode": mode, **filters, **chosen})
     except ValidationError as error:
         first = error.errors()[0]
         place = str(first["loc"][0])

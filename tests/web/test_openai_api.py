@@ -100,6 +100,7 @@ def test_the_models_are_listed_with_the_scopes_of_the_library(client: OpenAI) ->
         ("folio:tag=sand", "has the tag “sand”"),
         ("folio:paper=walrus", "“walrus”"),
         ("folio:since=2999", "No paper fits the year"),
+        ("folio:instruction=For a clinician", "There is no instruction “For a clinician”."),
     ],
 )
 def test_a_model_that_is_not_there_is_not_found(client: OpenAI, model: str, problem: str) -> None:
@@ -116,7 +117,9 @@ def test_a_scope_is_the_filters_of_a_question(shared: HashingApp, http: TestClie
     asked = question_for(shared, "folio-deep:since=2015&author=Ongaro&author=Lu, X&section=methods", "x")
     assert (asked.mode, asked.year, asked.author) == ("deep", ["2015-"], ["Ongaro", "Lu, X"])
     assert asked.section == ["methods"]
-    (paper,) = question_for(shared, "folio:paper=otters", "x").papers
+    worded = question_for(shared, "folio:paper=otters&instruction=In Two Sentences", "x")
+    assert (worded.instruction, asked.instruction) == ("two-sentences", None)
+    (paper,) = worded.papers
     assert papers_by_file(http)["otters.pdf"]["id"] == paper
 
 
