@@ -6,8 +6,10 @@ import pytest
 
 from folio.papers.metadata import simple_metadata
 from folio.papers.model import PageMap, Paper
-from folio.table.effects import Effect
+from folio.table.abbreviations import abbreviations
+from folio.table.effects import Effect, Signs
 from folio.table.paper_words import PaperWords, text_of
+from folio.text import tokenize
 
 pytestmark = pytest.mark.fast
 AIM = "The aim was to compare aspirin with placebo in patients with headache."
@@ -49,3 +51,26 @@ def test_an_outcome_that_the_paper_does_not_have_is_not_found() -> None:
     effect = Effect.asked(EFFECT.format("blood glucose"))
     assert effect is not None
     assert list(effect.places(words(AIM, OTHER, NAUSEA, SAME))) == []
+
+
+def test_an_outcome_is_known_by_the_abbreviation_that_the_paper_introduces() -> None:
+    reported = "QoL was significantly better with aspirin than with placebo (P = 0.01)."
+    effect = Effect.asked(EFFECT.format("quality of life"))
+    assert effect is not None
+    introduced = words("Quality of life (QoL) was measured in all patients.", OTHER, reported)
+    assert Signs(effect, introduced).of(2)["outcome"] > 0.5
+    assert Signs(effect, words("Life was measured in all patients.", OTHER, reported)).of(2)["outcome"] == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "known"),
+    [
+        ("The quality of life (QoL) of patients", {"qol": {"quality", "life"}}),
+        ("body mass index (BMI; kg/m2)", {"bmi": {"body", "mass", "index"}}),
+        ("in two hospitals (Spain)", {}),
+        ("of other things (QoL)", {}),
+    ],
+)
+def test_abbreviations_are_read_with_what_they_stand_for(text: str, known: dict[str, set[str]]) -> None:
+    stems = {short: frozenset(token for word in long for token in tokenize(word)) for short, long in known.items()}
+    assert abbreviations(text) == stems
