@@ -23,7 +23,7 @@ import numpy.typing as npt
 # Run as a file, a script sees only the modules in its own folder.
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from folio.grounding.translation import LEAST_WORDS
+from folio.answer.excerpts import LEAST_WORDS
 from folio.papers.metadata import simple_metadata
 from folio.papers.model import PageMap, Paper
 from folio.table.effects import WEIGHTS, Effect, Signs
