@@ -15,6 +15,7 @@ from folio.papers.model import Paper
 from folio.review.contributions import Point, PointKind
 from folio.review.excerpts import reads_alone
 from folio.review.review import Focus, Review, Theme
+from folio.review.themes import OTHERS
 from folio.shown_text import counted, name_line, plain_line, without_numbers
 from folio.text import fold, one_line
 
@@ -78,8 +79,8 @@ class _Report:
         papers, named = self._review.papers, [theme for theme in self._review.themes if theme.heading]
         years = sorted(year for paper in papers if (year := sure_year(paper.metadata)) is not None)
         span = "" if not years else f" of {years[0]}" if years[0] == years[-1] else f" from {years[0]} to {years[-1]}"
-        kinds = "themes" if len(named) > 1 else "theme"
-        listed = f", in {len(named)} {kinds}:" if named else "."
+        count = sum(theme.heading != OTHERS for theme in named)
+        listed = f", in {counted(count, 'theme')}:" if count else "."
         yield paragraph(Run(f"This review covers {counted(len(papers), 'paper')}{span}{listed}"))
         yield from (item(Run(f"{theme.heading} ({counted(len(theme.entries), 'paper')})")) for theme in named)
         models = sorted({theme.by_model for theme in named if theme.by_model})

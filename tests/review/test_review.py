@@ -58,6 +58,7 @@ def test_a_paper_on_no_subject_of_the_others_is_in_no_theme() -> None:
     made = review([*SOUPS, *OTTERS, write("Curves: algebraic geometry", ("abstract", claim), authors=("Cy Curve",))])
     assert [entry.paper.title for entry in made.themes[-1].entries] == ["Curves: algebraic geometry"]
     assert [theme.heading for theme in made.themes][-1] == "Other subjects"
+    assert "covers 9 papers, in 2 themes:" in document_markdown(report(made, Citing(False)))
 
 
 def test_words_that_all_papers_of_a_choice_have_make_no_theme() -> None:
