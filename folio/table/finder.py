@@ -36,6 +36,7 @@ from folio.text import STOP_WORDS, sentence_spans, tokenize
 PASSAGE_TOKENS = 450  # of a passage with its header, widened to whole sentences
 PASSAGES = 6  # of the paper that are read for a cell
 EVIDENCE_TOKENS = 4_000  # of these passages, widened to whole sentences
+CLOSEST_IN = 3  # of these passages that the closest place of an empty cell is in
 MOST_TRIED = 5  # places that are looked at for a value
 # The probability that an excerpt answers, and the least that is shown: a logistic regression on the reader's log-odds,
 # the excerpt's share of the probability, and the share of the question in its words, on 97 cells (LOG.md)
@@ -54,6 +55,11 @@ class _PaperRead:
     @property
     def paper(self) -> Paper:
         return self.words.paper
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether there is text: not of a scan, nor of a paper that is gone meanwhile."""
+        return len(self.words.text) == self.paper.length > 0
 
     @cached_property
     def sentences(self) -> list[OwnSentence]:
@@ -95,11 +101,10 @@ class CellFinder:
         for place, column in enumerate(columns):
             check_cancelled()
             cell = self.by_model.cell(column, evidence) if self.by_model else None
-            if cell is None:
-                with self.retriever.cancellable(check_cancelled):
-                    cell = self._cell(read, column, least_said)
-                    if not cell.findings and cell.closest is None and read.words.text and not least_said:
-                        cell = replace(cell, closest=self._searched(read, column, 0.0).closest)
+            with self.retriever.cancellable(check_cancelled):
+                cell = cell or self._cell(read, column, least_said)
+                if not cell.findings and cell.closest is None and not least_said:
+                    cell = replace(cell, closest=self._closest(read, Question(asked(column))))
             yield place, cell
 
     def _evidence_of(self, paper: Paper, columns: Sequence[Column]) -> tuple[Evidence, ...]:
@@ -124,7 +129,7 @@ class CellFinder:
 
     def _cell(self, read: _PaperRead, column: Column, least_said: float) -> Cell:
         """A cell in the paper's own words, by what its column asks for."""
-        if not read.paper.length or len(read.words.text) != read.paper.length:  # without text, or gone meanwhile
+        if not read.is_whole:
             return Cell()
         if (effect := Effect.asked(asked(column))) and column.kind == "text":
             places = islice(effect.places(read.words), 1)
@@ -139,11 +144,13 @@ class CellFinder:
 
     @staticmethod
     def _first(column: Column, question: Question, quotes: Iterator[Quote]) -> Cell:
-        """The first of some quotes that has the value that the column asks for."""
+        """The first of some quotes that has the value that the column asks for; without one, the first is closest."""
+        closest: Quote | None = None
         for quote in quotes:
             if (found := value_in(column, question, quote.quote)) is not None:
                 return Cell((Finding(quote, *found),))
-        return Cell()
+            closest = closest or quote
+        return Cell(closest=closest)
 
     def _searched(self, read: _PaperRead, column: Column, least_said: float) -> Cell:
         """A cell of a question that the paper is searched for."""
@@ -172,6 +179,19 @@ class CellFinder:
         closest = found[0].quote if found else next((quote for _, quote in quotes), None)
         return Cell((), sure, closest)
 
+    def _closest(self, read: _PaperRead, question: Question) -> Quote | None:
+        """The sentence of the paper's best passages with most of the question's words: no passage is read for it."""
+        words, wanted = read.words, _content(question)
+        hits = self._hits(read.paper, question)[:CLOSEST_IN] if read.is_whole else ()
+        shares = {
+            place: words.coverage(wanted, words.tokens[place])
+            for hit in hits
+            for place, (start, _) in enumerate(words.spans)
+            if hit.chunk.start <= start < hit.chunk.end
+        }
+        place = max(shares, key=shares.__getitem__, default=None)
+        return words.brief(place, LEAST_WORDS) if place is not None and shares[place] else None
+
     def evidence(self, paper: Paper, question: Question) -> tuple[Evidence, ...]:
         """The passages of a paper that may answer, best first."""
         return gather(self._hits(paper, question), self.retriever.text, EVIDENCE_TOKENS).evidence
@@ -185,9 +205,14 @@ def _go_on() -> None:
     """Nobody asks for an end."""
 
 
+def _content(question: Question) -> list[str]:
+    """The search tokens of a question, but words such as "the"."""
+    return [token for token in question.tokens if token not in STOP_WORDS]
+
+
 def _most_said(words: PaperWords, question: Question, evidence: Sequence[Evidence]) -> float:
     """The largest share of a question's words that the title and three sentences in a row have, 0 to 1."""
-    asked_words = [token for token in question.tokens if token not in STOP_WORDS]
+    asked_words = _content(question)
     titled = tokenize(words.paper.title)
     most = 0.0
     for piece in evidence:
@@ -200,8 +225,7 @@ def _most_said(words: PaperWords, question: Question, evidence: Sequence[Evidenc
 
 def _sure(words: PaperWords, question: Question, excerpt: Excerpt, quote: Quote, read: float) -> float:
     """The probability that a quote answers, 0 to 1."""
-    asked_words = [token for token in question.tokens if token not in STOP_WORDS]
-    said = words.coverage(asked_words, tokenize(f"{words.paper.title}\n{quote.quote}"))
+    said = words.coverage(_content(question), tokenize(f"{words.paper.title}\n{quote.quote}"))
     odds = max(-MOST_ODDS, min(MOST_ODDS, read))
     return 1 / (1 + math.exp(-(READ_WEIGHT * odds + SHARE_WEIGHT * excerpt.share + WORDS_WEIGHT * said + BIAS)))
 
