@@ -35,6 +35,7 @@ ALIKE = 0.8  # cosine of two sentences that say the same
 # Cosines to what the paper is about: of a first sentence that says what the paper does, of another first one, of one
 # that continues it, of others where a paper sums up, and of others elsewhere, most of which are details
 _LEAST_SAYING, _LEAST, _LEAST_LONGER, _LEAST_SUMMED, _LEAST_ELSEWHERE = 0.15, 0.3, 0.4, 0.35, 0.55
+_LEAST_OUTCOME, _OUTCOME_COUNTS = 0.15, 0.3  # of the outcome of a replication, and what its words add to its nearness
 _MOST_FIRST = 45  # words of a first sentence that is shown with the next one
 
 # At the start of a sentence: "In this article, we ...", "The aim of the course is ...", "This replication reports ..."
@@ -51,6 +52,13 @@ _REPRODUCED = re.compile(
     r"|(?:was|were|has been|have been) (?:\w+ly |partially |not )?|(?:we|I) (?:have )?(?:\w+ly )?|able to |failed to "
     r"|succeed\w* in |(?:attempt|effort|try|tried)(?: is| was)?(?: made)? to (?:\w+ly )?(?:and \w+ly )?)"
     r"(?:reproduc|replicat)(?:e|ed|ing)\b",
+    re.I,
+)
+# Whether a replication succeeded, as its authors say in a sentence of its own: also where they cite the original work
+_OUTCOME = re.compile(
+    r"\b(?:we|I|it|results?|figures?|findings?|experiments?|simulations?|models?)\b[^.;]{0,60}?"
+    r"\b(?:(?:were|was|am|are) (?:\w+ly )?(?:un)?able to|success\w*|succeed\w* in|fail\w* to|could (?:not|only)"
+    r"|(?:partially|partly|fully|mostly|exactly|largely) )[^.;]{0,30}?\b(?:reproduc|replicat)\w*",
     re.I,
 )
 _OTHERS_WORK = re.compile(r"\[\d[\d,;\s–-]*\]|\([^()]*\b(?:19|20)\d\d[a-z]?[^()]*\)|\bet al\b|\bthe authors?\b", re.I)
@@ -145,7 +153,13 @@ def contribution(paper: Paper, text: str, embedder: Embedder) -> Contribution:
         known = short - abbreviations(points[0].quote.quote)
         fit = [each for each in fit if not unexplained(each.text, known)]
         fit = [each for each in fit if all(float(rows[each] @ rows[other]) < ALIKE for other in used)]
-        worth = {each: near[each] - _NOTED * bool(_RAISED.search(each.text)) - _undefined(paper, each) for each in fit}
+        worth = {
+            each: near[each]
+            + _OUTCOME_COUNTS * (kind == "result" and _says_outcome(each))
+            - _NOTED * bool(_RAISED.search(each.text))
+            - _undefined(paper, each)
+            for each in fit
+        }
         best = max(fit, key=lambda each: worth[each], default=None)
         words = sum(len(point.quote.quote.split()) for point in points)
         if best and len(points) < _MOST_POINTS and words + len(best.text.split()) <= _MOST_WORDS:
@@ -254,12 +268,25 @@ def _of_kind(kind: AboutKind, every: Sequence[Excerpt]) -> list[Excerpt]:
     fit = [
         each
         for each in every
-        if each.section in sections
-        and (MOVES[kind].says.search(each.text) or (kind == "result" and _REPRODUCED.search(each.text)))
-        and not any(words.search(each.text) for words in (_OTHERS_WORK, _BY_THE_WAY, _GOES_ON))
-        and not (kind == "limits" and _is_result(each.text))
+        if (kind == "result" and _says_outcome(each))
+        or (
+            each.section in sections
+            and MOVES[kind].says.search(each.text)
+            and not any(words.search(each.text) for words in (_OTHERS_WORK, _BY_THE_WAY, _GOES_ON))
+            and not (kind == "limits" and _is_result(each.text))
+        )
     ]
-    return sorted(fit, key=lambda each: sections.index(each.section))[:_MOST_OTHER]
+
+    def rank(excerpt: Excerpt) -> tuple[bool, int]:
+        return not _says_outcome(excerpt), (*sections, excerpt.section).index(excerpt.section)
+
+    return sorted(fit, key=rank)[:_MOST_OTHER]
+
+
+def _says_outcome(excerpt: Excerpt) -> bool:
+    """Whether a sentence says if a replication succeeded; not what others did, which the introduction tells."""
+    said = excerpt.section != "introduction" and not _BY_THE_WAY.search(excerpt.text)
+    return said and bool(_OUTCOME.search(excerpt.text))
 
 
 def _is_result(sentence: str) -> bool:
@@ -268,6 +295,8 @@ def _is_result(sentence: str) -> bool:
 
 
 def _least(excerpt: Excerpt) -> float:
+    if _says_outcome(excerpt):
+        return _LEAST_OUTCOME
     return _LEAST_SUMMED if excerpt.section in _SUMS_UP else _LEAST_ELSEWHERE
 
 

@@ -29,6 +29,20 @@ def test_points_are_in_reading_order() -> None:
     assert found == [("claim", CLAIM), ("result", RESULT), ("limits", LIMITS)]
 
 
+@pytest.mark.parametrize(
+    "outcome",
+    [
+        "We were able to replicate most of the counting of sea otters of Byte et al. [1], but not by night.",
+        "In the bay, I have successfully reproduced the counting of sea otters of the original paper.",
+        "We failed to reproduce the counting of sea otters of the winter.",
+    ],
+)
+def test_whether_a_replication_succeeded_is_its_result_wherever_it_stands(outcome: str) -> None:
+    assert points(("abstract", CLAIM), ("other", outcome))[1:] == [("result", outcome)]
+    introduced = points(("abstract", CLAIM), ("introduction", outcome))
+    assert "result" not in dict(introduced)  # it may speak of others
+
+
 def test_the_sentence_that_says_what_a_paper_does_comes_before_its_background() -> None:
     background = "Counting sea otters by sound from buoys is of interest to many who count sea otters."
     assert points(("introduction", f"{background} {CLAIM}"))[0] == ("claim", CLAIM)
