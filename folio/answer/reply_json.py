@@ -24,6 +24,7 @@ from folio.text import estimate_tokens, one_line, tokenize
 
 _DECODER = JSONDecoder(strict=False)  # strings with line breaks, as models write them without a schema
 _MOST_STARTS = 64  # braces and brackets tried as the start of a value
+_MOST_READ = 400_000  # characters read in vain for values that are not closed: about 3 seconds
 _FENCE_LINE = re.compile(r"^\s*(?:```|~~~).*$", re.M)
 # A line of a list: "- text", "2. text", "3) text"
 _ITEM = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)])\s+(\S.*)$", re.M)
@@ -162,7 +163,7 @@ def reply_value(reply: str, shape: dict[str, Any]) -> Any:
 
 def _values(text: str) -> Iterator[tuple[Any, int, int]]:
     """The outermost JSON objects and lists in a text, with start and end. Stops at one that is nested too deeply."""
-    at = 0
+    at = read = 0
     for _ in range(_MOST_STARTS):
         start = min((place for place in (text.find("{", at), text.find("[", at)) if place >= 0), default=-1)
         if start < 0:
@@ -175,6 +176,9 @@ def _values(text: str) -> Iterator[tuple[Any, int, int]]:
         except RecursionError:
             return
         found = first_value(text, start)
+        read += 0 if found else len(text) - start
+        if read > _MOST_READ:
+            return
         if found and (end >= 0 or _has_fields(found[0])):  # not "{as JSON}" or "[see 3]"
             at = end if end >= 0 else found[1]
             yield found[0], start, at

@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import chain, islice, zip_longest
+from itertools import islice, zip_longest
 
 from folio.answer.about import OwnSentence, own_sentences
 from folio.answer.evidence import gather
@@ -211,16 +211,18 @@ def _content(question: Question) -> list[str]:
 
 
 def _most_said(words: PaperWords, question: Question, evidence: Sequence[Evidence]) -> float:
-    """The largest share of a question's words that the title and three sentences in a row have, 0 to 1."""
-    asked_words = _content(question)
+    """The largest share of a question's words that the title and three sentences in a row have, 0 to 1.
+
+    All words count the same: in a paper on glaciers "glacier" is common, and still what the question is about.
+    """
+    wanted = set(_content(question))
     titled = tokenize(words.paper.title)
-    most = 0.0
+    most = 0
     for piece in evidence:
         tokens = [tokenize(piece.text[start:end]) for start, end in sentence_spans(piece.text)]
         for place in range(len(tokens)):
-            said = chain(titled, *tokens[max(0, place - 1) : place + 2])
-            most = max(most, words.coverage(asked_words, said))
-    return most
+            most = max(most, len(wanted.intersection(titled, *tokens[max(0, place - 1) : place + 2])))
+    return most / len(wanted) if wanted else 1.0
 
 
 def _sure(words: PaperWords, question: Question, excerpt: Excerpt, quote: Quote, read: float) -> float:
