@@ -50,6 +50,13 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return wordings
 
 
+NO_HEALTH = """async (path) => {
+  const { health } = await import(path);
+  const now = health.get();
+  health.set(null);
+  if (document.querySelectorAll(".paper-questions button").length !== 4) throw new Error("it is still asked");
+  health.set(now);
+}"""
 OTHER_MODEL = """(module) => import(module).then(({ health }) => health.set({ ...health.get(), model: "other" }))"""
 
 
@@ -167,6 +174,9 @@ def test_one_click_asks_a_paper(live: Live, told: list[str], opened: Open) -> No
     asked.nth(5).focus()
     tab.page.evaluate(OTHER_MODEL, tab.module("base/state.js"))
     expect(asked.nth(5)).to_be_focused()  # also when the health of the server changes
+    tab.page.evaluate(NO_HEALTH, tab.module("base/state.js"))
+    expect(asked).to_have_count(6)
+    expect(asked.nth(5)).to_be_focused()  # and when it is not known for a moment
     tab.page.keyboard.press("Enter")
     turn = tab.find(".turn")
     expect(turn.locator("h2")).to_have_text("What is this paper about?")

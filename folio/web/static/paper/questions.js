@@ -40,6 +40,7 @@ export function listPaperQuestions() {
 
 export class PaperQuestions {
   #shown = ""; // what is rendered
+  #lost = ""; // the words of a button that had the focus and is gone for a moment; the first one has it
   node = el("section", { class: "paper-section paper-questions", hidden: true });
 
   /** @param {(asked: Asked) => void} ask */
@@ -60,13 +61,16 @@ export class PaperQuestions {
     const shown = JSON.stringify([questions, isQuoting]);
     if (shown === this.#shown) return; // else what is shown would be rendered again, and lose the focus
     this.#shown = shown;
-    const focused = this.node.contains(document.activeElement) ? document.activeElement?.textContent : null;
+    const at = this.node.contains(document.activeElement) ? document.activeElement : null;
+    const focused = (at === this.node.querySelector("button") && this.#lost) || at?.textContent;
     const buttons = questions.map(({ text, asked }) => makeButton("button suggestion", () => this.ask(asked), text));
     this.node.replaceChildren(
       el("h2", {}, t("paper.questions")),
       el("div", { class: "ready-questions" }, buttons),
       ...(isQuoting ? [el("p", { class: "about" }, t("paper.questions.needs_model"))] : []),
     );
-    if (focused) (buttons.find(({ textContent }) => textContent === focused) ?? buttons[0])?.focus();
+    const same = buttons.find(({ textContent }) => textContent === focused);
+    this.#lost = focused && !same ? focused : "";
+    if (focused) (same ?? buttons[0]).focus();
   }
 }
