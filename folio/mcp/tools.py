@@ -617,7 +617,7 @@ def _row(now: ShownTable, row: TableRow, columns: Sequence[TableColumn]) -> sche
             outcome="edited" if stored.edit else _OUTCOMES[stored.state],
             edit=stored.edit,
             findings=list(map(finding, stored.findings)),
-            closest=finding(stored.closest) if stored.closest and stored.closest.quote.state != "lost" else None,
+            closest=finding(stored.shown_closest) if stored.shown_closest else None,
             error=" ".join(stored.error or ()),
         )
 

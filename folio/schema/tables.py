@@ -348,7 +348,7 @@ def cell_json(placed: PlacedTable, column: TableColumn, paper: str) -> CellJson:
         column=column.id,
         state=state,
         findings=[_finding_json(finding, column) for finding in cell.findings],
-        closest=_finding_json(cell.closest, column) if cell.closest and cell.closest.quote.state != "lost" else None,
+        closest=_finding_json(cell.shown_closest, column) if cell.shown_closest else None,
         edit=cell.edit,
         edit_number=number_in(as_column(column), cell.edit) if cell.edit and column.kind == "number" else None,
         stale=placed.is_stale(paper, cell),

@@ -104,6 +104,11 @@ class TableCell:
     closest: StoredFinding | None = None  # of a cell that was not found: a place that may not answer
 
     @property
+    def shown_closest(self) -> StoredFinding | None:
+        """The closest place, unless its paper no longer has the words."""
+        return self.closest if self.closest and self.closest.quote.state != "lost" else None
+
+    @property
     def is_open(self) -> bool:
         """Whether it waits to be asked."""
         return self.state == "waiting" and not self.edit

@@ -54,8 +54,8 @@ def _parts(
     """What a cell says. page: the address of Folio's page, for links. with_closest: of one that was not found, too."""
     if cell.edit:
         return [_Part(plain_line(cell.edit), "", (BY_HAND,), "", "")]
-    if with_closest and cell.closest and cell.closest.quote.state != "lost":
-        return [replace(_found(shown, row, cell.closest, page), value=_CLOSEST)]
+    if with_closest and (closest := cell.shown_closest):
+        return [replace(_found(shown, row, closest, page), value=_CLOSEST)]
     if not cell.findings:
         return [_Part(_EMPTY[cell.state], "", (), "", "")] if _EMPTY[cell.state] else []
     return [_found(shown, row, finding, page) for finding in cell.findings]

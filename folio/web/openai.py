@@ -166,14 +166,14 @@ def question_for(app: App, model: str, message: str) -> ChatRequest:
             raise NotKnown(f"“{name_line(part, 80)}” is no filter.", f"Write folio:tag=consensus; filters are {words}.")
         since = "-" * (word == "since")
         filters.setdefault("year" if since else word, []).append(value.strip() + since)
-    wording = filters.pop("instruction", None)
+    wording, names = filters.pop("instruction", None), filters.pop("paper", None)
     chosen: dict[str, object] = {}
-    if wording:
+    if wording or names:
         with closing(app.open_library()) as library:
-            chosen["instruction"] = instructions.find(library.database, wording[-1]).id
-    if names := filters.pop("paper", None):
-        with closing(app.open_library()) as library:
-            filters["papers"] = [paper.id for paper in fitting_papers(library, PaperFilter.parse(names))]
+            if wording:
+                chosen["instruction"] = instructions.find(library.database, wording[-1]).id
+            if names:
+                chosen["papers"] = [paper.id for paper in fitting_papers(library, PaperFilter.parse(names))]
     try:
         return ChatRequest.model_validate({"message": message, "mode": mode, **filters, **chosen})
     except ValidationError as error:
